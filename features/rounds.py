@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
+import numpy as np
+
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import AccessCount, KernelCounts
@@ -51,17 +53,25 @@ class WaitsFeature(RoundsFeature):
     """Waits for loads: a round has several where addresses follow from other loads, and shares one with those of other
     iterations where a compiler writes a loop's body out several times, all loads first.
 
-    Each iteration waits by itself where its body calls functions, or stores what loads may see. The machine code of
-    NVIDIA's compilers showed when they do what (docs/gpu-model.md).
+    Each iteration waits by itself where its body calls functions, or stores what loads may see. A loop is waited for at
+    least once each time that it is begun. The machine code of NVIDIA's compilers showed when they do what
+    (docs/gpu-model.md).
     """
 
     unit = "wait"
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         chosen = [a for a in counts.accesses if (a.space, a.direction) == (self.space, self.direction)]
-        waits = (access.wait * self.granularity.executions(access.rounds, self.name)(sizes) for access in chosen)
+        waits = (self.waits_of(access, sizes) for access in chosen)
         places = ((*access.body, f"load {access.level}") for access in chosen)
         return once_a_body(zip(places, waits, strict=True))
+
+    def waits_of(self, access: AccessCount, sizes: Sizes) -> Floats:
+        """Returns the waits for one load: at least one each time that its loop is begun."""
+        waits: Floats = access.wait * self.granularity.executions(access.rounds, self.name)(sizes)
+        if access.entered is None:
+            return waits
+        return np.maximum(waits, access.least * self.granularity.executions(access.entered, self.name)(sizes))
 
 
 class DepthFeature(RoundsFeature):

@@ -139,7 +139,7 @@ launch + alone + overlap(core, second + last + memory + stored + pages + jumps, 
 
 
 def _without_maxima(tags: TagFilter) -> TagFilter:
-    """Returns a filter without atomic maxima, which are cheap where a test before them says that they change nothing."""
+    """Returns a filter without atomic maxima, which are cheap where a test says that they change nothing."""
     return tuple("op:add" if tag == "op:*" and tags[0] == "atomic_update" else tag for tag in tags)
 
 

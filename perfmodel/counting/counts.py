@@ -128,7 +128,10 @@ class AccessCount:
         body: those of these loops that are not unrolled, and the iterations of others that were gone through one by
             one.
         rounds: executions with all iterations of unrolled loops counted once, as they don't wait for each other.
+        entered: how often the innermost loop is begun whose rounds these are, if it is known to have any; None where a
+            round waits for itself, or where data say how many there are.
         wait: the part of a wait for memory that a round of a load is, as several iterations have theirs under way.
+        least: the waits of a loop of few iterations.
         level: the loads of one iteration that come one after the other, up to this one, as each needs the one before.
         depth: operations of a load's loop body that come one after the other, as a part of one round, since several
             iterations are done side by side.
@@ -170,6 +173,8 @@ class AccessCount:
     wait: float = 1.0
     level: int = 1
     depth: float = 0.0
+    entered: Executions | None = None
+    least: float = 1.0
 
     @property
     def has_unknown_address(self) -> bool:
@@ -347,7 +352,14 @@ class KernelCounts:
             self,
             operations=changed(self.operations),
             chains=tuple(replace(chain, iterations=again(chain.iterations)) for chain in self.chains),
-            accesses=tuple(replace(access, rounds=again(access.rounds)) for access in changed(self.accesses)),
+            accesses=tuple(
+                replace(
+                    access,
+                    rounds=again(access.rounds),
+                    entered=None if access.entered is None else again(access.entered),
+                )
+                for access in changed(self.accesses)
+            ),
             branches=tuple(
                 replace(branch, met=again(branch.met), taken=None if branch.taken is None else again(branch.taken))
                 for branch in self.branches

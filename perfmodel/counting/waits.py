@@ -22,6 +22,7 @@ class Wait:
 
     Attributes:
         share: the part of a wait that an iteration has of it, as several have their loads under way together.
+        least: the waits of a loop that has fewer iterations than have theirs under way together.
         level: how many loads of the same iteration come one after the other, up to this one.
         depth: operations of the loads' loop body that come one after the other, over the iterations that do them side
             by side.
@@ -30,3 +31,4 @@ class Wait:
     share: float = 1.0
     level: int = 1
     depth: float = 0.0
+    least: float = 1.0

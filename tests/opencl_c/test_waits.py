@@ -1,7 +1,7 @@
 """Waits follow from what compilers do with a loop: the machine code of such loops says how many loads they issue first.
 
-The expected numbers were counted in machine code for compute capability 9.0 (NVRTC 12.9, ptxas 12.9, nvdisasm 13.5):
-loads between one wait and the next, in the main loop.
+The expected numbers were counted in machine code for compute capability 9.0 (NVRTC 12.9, ptxas 12.9, nvdisasm 13.5, and
+PTX that NVIDIA's OpenCL driver made of such loops): loads between one wait and the next, in the main loop.
 """
 
 from __future__ import annotations
@@ -30,13 +30,30 @@ BODIES = {
         LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }",
         ITERATIONS / 16,
     ),
-    "a row": (LOOP + "s += a[i * m + j];", ITERATIONS / 4),
+    "a row": (LOOP + "s += a[i * m + j];", ITERATIONS / 16),
+    "a row that a work-group shares": (
+        "for (int j = get_local_id(0); j < m * 64; j += 64) s += a[get_group_id(0) * m * 64 + j];",
+        ITERATIONS / 16,
+    ),
+    "a row up to its end": ("for (int j = 0; j <= m - 1; j++) s += a[i * m + j];", ITERATIONS / 4),
+    "the same row for all, up to its end": ("for (int j = 0; j <= m - 1; j++) s += a[j];", ITERATIONS / 16),
+    "a column up to its end": ("for (int j = 0; j <= m - 1; j++) s += a[j * n + i];", ITERATIONS / 16),
+    "ends of work-items": ("for (int j = i; j < m * 64 + i; j += 64) s += a[j];", ITERATIONS / 16),
+    "ends of work-items, which belong to rows": (
+        "for (int j = i; j <= i + m * 64 - 1; j += 64) s += a[j];",
+        ITERATIONS / 4,
+    ),
+    "remainders of a counter": (LOOP + "s += a[i + j % 8];", ITERATIONS / 4),
     "an unsigned counter": ("for (uint j = 0; j < m; j++) s += a[j * n + i];", ITERATIONS / 4),
     "two columns": (LOOP + "s += a[j * n + i] * b[j * n + i];", ITERATIONS / 8),
     "places that are loaded first": (LOOP + "s += a[places[j * n + i]];", 2 * ITERATIONS / 8),
     "a condition on what is loaded": (LOOP + "if (a[j * n + i] > 0) s += b[j * n + i];", 2 * ITERATIONS / 8),
     "a chain of places": ("int p = i;" + LOOP + "p = places[p]; s = p;", ITERATIONS),
     "steps that are no number": ("for (int j = i; j < m * n; j += get_global_size(0)) s += a[j];", ITERATIONS),
+    "steps that are one int": (
+        "const int all = get_global_size(0); for (int j = i; j < m * n; j += all) s += a[j];",
+        ITERATIONS / 4,
+    ),
     "an early end": (LOOP + "{ s += a[j * n + i]; if (j * n > 100000000) break; }", ITERATIONS),
     "sines, which are called": (LOOP + "s += sin(a[j * n + i]);", ITERATIONS),
     "native sines": (LOOP + "s += native_sin(a[j * n + i]);", ITERATIONS / 16),
@@ -61,6 +78,16 @@ def test_iterations_have_their_loads_under_way_together(case: str) -> None:
     assert waits(body) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(("iterations", "expected"), [(4, 1), (16, 1), (32, 2), (128, 8)])
+def test_each_time_that_a_loop_is_begun_is_waited_for(iterations: int, expected: int) -> None:
+    sums = f"for (int j = get_local_id(0); j < {64 * iterations}; j += 64) s += a[get_group_id(0) * m + j];"
+    unknown = sums.replace(str(64 * iterations), f"{iterations} * m")  # m is 64
+    for body in (unknown, f"for (int e = 0; e < n; e += 8) {{ {unknown} t += s; }}"):
+        times = 1 if body == unknown else ITEMS / 8
+        assert waits(body) == times * expected
+        assert waits(body, name="f_mem_waits_global_granularity:longest") == times * expected
+
+
 def test_loads_do_not_pass_stores_that_they_may_see() -> None:
     body = LOOP + "{ s += a[j * n + i]; c[j * n + i] = s; }"
     assert waits(body) == ITERATIONS / 16
@@ -78,10 +105,13 @@ PLACE = "(j * 7) % 64"
 # memory is one to an assembler; a private array is seen to be another than its neighbour.
 WITHIN = {
     "local": (LOCAL + LOOP + f"s += own[l + {PLACE}];", "local", ITERATIONS / 4),
+    "local, step by step": (LOCAL + LOOP + "s += own[j];", "local", ITERATIONS / 4),
     "local, and stores to it": (LOCAL + LOOP + f"{{ s += own[l + {PLACE}]; own[l] = s; }}", "local", ITERATIONS),
     "local, and stores beside it": (LOCAL + LOOP + f"{{ s += own[l + {PLACE}]; other[l] = s; }}", "local", ITERATIONS),
     "local, and stores to others": (LOCAL + LOOP + f"{{ s += own[l + {PLACE}]; c[i] = s; }}", "local", ITERATIONS / 4),
     "private": (PRIVATE + LOOP + f"s += own[{PLACE}];", "scratch", ITERATIONS / 4),
+    "private, step by step": (PRIVATE + LOOP + "s += own[j];", "scratch", ITERATIONS / 4),
+    "private, with global memory": (PRIVATE + LOOP + "s += own[j] * a[j * n + i];", "scratch", ITERATIONS / 16),
     "private, and stores to it": (PRIVATE + LOOP + f"{{ s += own[{PLACE}]; own[j] = s; }}", "scratch", ITERATIONS),
     "private, and stores beside it": (
         PRIVATE + LOOP + f"{{ s += own[{PLACE}]; other[j] = s; }} s = other[i % 64];",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -150,11 +150,12 @@ class StaticAccesses:
         around = [loop.name for loop in loops if loop.name not in (written if self.is_compiled else unrolled)]
         # Of loops that were gone through one by one, it is known how many iterations a compiler writes out.
         again = [each for each in iterations if each.loop.unroll != WHOLE or each.loop.name in written - unrolled]
-        kept = region.inames - {coordinate(name) for name in unrolled}
-        once = (
-            region if kept == region.inames else replace(region, points=projected_on(region.points, kept), inames=kept)
-        )
+        once = _without(region, {coordinate(name) for name in unrolled})
         wait = self.waits.of(access)
+        innermost = next((coordinate(loop.name) for loop in reversed(loops) if loop.name not in written), None)
+        entered = None
+        if wait.share < wait.least and innermost in once.inames:
+            entered = self.domains.executions(_without(once, {innermost}))
         share = self.scratch[access.variable or ""].share if space == "scratch" else 1.0
         return AccessCount(
             space=space,
@@ -176,6 +177,8 @@ class StaticAccesses:
             wait=wait.share,
             level=wait.level,
             depth=wait.depth,
+            entered=None if entered is None else entered.scaled(share),
+            least=wait.least,
         )
 
     def _bytes(self, access: low.Access) -> int:
@@ -201,8 +204,7 @@ class StaticAccesses:
         if math.prod(self.waits.written_out[loop.name] for loop in within) > MOST_IN_REGISTERS:
             return region
         dropped = {coordinate(loop.name) for loop, is_again in zip(inner, again, strict=True) if is_again}
-        kept = region.inames - dropped
-        return replace(region, points=projected_on(region.points, kept), inames=kept)
+        return _without(region, dropped)
 
     def _tags(self, access: low.Access, pointer: low.Expression) -> frozenset[str]:
         """Returns what tells an access from others that go another way: to images, constants, lane by lane."""
@@ -473,6 +475,14 @@ def stores_to(loop: low.Loop, space: str) -> bool:
         isinstance(each, low.Barrier) or (isinstance(each, low.Store | low.Atomic) and each.access.space == space)
         for each in walks.simple_statements(loop.body)
     )
+
+
+def _without(region: Region, loops: Collection[str]) -> Region:
+    """Returns a region in which all iterations of some loops, by their coordinates, are one."""
+    kept = region.inames - set(loops)
+    if kept == region.inames:
+        return region
+    return replace(region, points=projected_on(region.points, kept), inames=kept)
 
 
 def _interior(pieces: Sequence[Polynomial], names: Sequence[str]) -> list[Polynomial]:

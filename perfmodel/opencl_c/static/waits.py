@@ -26,10 +26,11 @@ from perfmodel.opencl_c.types import INT, Scalar, Vector, element_of, is_float
 
 UNROLLED = ((12, 16), (50, 4), (100, 2))
 """A body up to so many instructions is written out so many times; a longer one stays as it is."""
-UNROLLED_FIRST = 4
-"""So often at most unless an int moves addresses by what is no number, equally often for all work-items: so much the
-compiler to PTX does, without the assembler doing so again."""
+ONCE = 4
+"""So often at most where only one of the two compilers, to PTX and the assembler, does so; and so many iterations have
+loads from local memory and private arrays under way together, unless loads from global memory are moved along."""
 OF_ITEMS = frozenset(("get_global_id", "get_local_id", "get_sub_group_local_id", "get_local_linear_id"))
+LINEAR = frozenset("+-*")
 MOST_INLINED = 300
 """A loop whose number of iterations is known is written out as a whole, up to so many instructions."""
 WHOLE, STAYS = 0, 1
@@ -53,6 +54,7 @@ LONG = {
 """So many instructions some operations on floats become."""
 LONG_QUOTIENT = 14
 """So many instructions a division of whole numbers becomes."""
+COMPARED = ("<", "<=", ">", ">=", "!=")
 WAITED_FOR = {"global": ("global", "constant"), "local": ("local",), "private": ("private",)}
 """The spaces of memory whose loads share a wait; private arrays are waited for that lie in memory."""
 
@@ -167,8 +169,8 @@ class Waits:
         # Where loads come later because of what the iteration before has loaded, each iteration waits for its own.
         self._run(parts, second, 0, is_again=True)
         is_chained = any(second.levels[access] > level for access, level in first.levels.items())
-        step = None if is_chained or loop.unroll == STAYS or _leaves(loop) else _step(loop)
-        self._add(first, 1 if step is None else self._unrolled(first, step, _condition(loop)))
+        is_kept = is_chained or loop.unroll == STAYS or _leaves(loop)
+        self._add(first, 1 if is_kept else self._unrolled(first, loop))
         self.times, self.once, self.depths = times, once, {}
 
     def _inlined(self, loop: low.Loop, iterations: int, body: _Body, under: int, is_again: bool) -> None:
@@ -203,10 +205,12 @@ class Waits:
         return iterations if iterations > 0 and is_short else None
 
     def _add(self, body: _Body, unrolled: int) -> None:
+        is_far = any(access.space in WAITED_FOR["global"] for access in body.levels)
+        most = unrolled if is_far else min(unrolled, ONCE)
         for kind, spaces in WAITED_FOR.items():
             own = {access: level for access, level in body.levels.items() if access.space in spaces}
             loads = max(sum(body.times[access] for access in own), 1)
-            at_once = 1 if body.stops[kind] else unrolled
+            at_once = 1 if body.stops[kind] else most
             together = max(min(at_once, MOST_UNDER_WAY // loads), 1)
             waits = max(1.0, loads / MOST_UNDER_WAY) / together
             levels = {level: place for place, level in enumerate(sorted(set(own.values())), 1)}
@@ -214,22 +218,65 @@ class Waits:
             for each, level in own.items():
                 part = math.prod(body.once[each].values()) / body.times[each]
                 self.once_a_round[each] = frozenset(body.once[each])
-                self.found[each] = Wait(waits * part, levels[level], depth * part)
+                self.found[each] = Wait(waits * part, levels[level], depth * part, waits * together * part)
 
-    def _unrolled(self, body: _Body, step: low.Assign, bound: low.Expression | None) -> int:
+    def _unrolled(self, body: _Body, loop: low.Loop) -> int:
+        """Returns how often a loop's body is written out: by the compiler to PTX, and by the assembler again."""
         times = next((times for most, times in UNROLLED if body.length <= most), 1)
-        is_same_for_all = bound is not None and not self._is_of_items(bound)
-        is_moved = _multiplies(self.origins.behind(body.pointers), step.register)
-        is_again = is_same_for_all and is_moved and step.register.type == INT
-        return times if is_again else min(times, UNROLLED_FIRST)
-
-    def _is_of_items(self, bound: low.Expression) -> bool:
-        """Returns whether a bound follows from what differs between work-items of a group, or from memory."""
-        behind = self.origins.behind([bound])
-        return any(
-            isinstance(each, low.Load) or (isinstance(each, low.WorkItem) and each.function in OF_ITEMS)
-            for each in behind
+        step = _step(loop)
+        if step is None:
+            return min(times, ONCE) if self._moves_on(loop) else 1
+        counter = step.register
+        is_once = (
+            counter.type != INT
+            or self._is_loaded(loop)
+            or self._is_for_assembler(body, loop, counter)
+            or not all(self._is_linear(pointer, counter) for pointer in body.pointers)
         )
+        return min(times, ONCE) if is_once else times
+
+    def _moves_on(self, loop: low.Loop) -> bool:
+        """Returns whether a loop's counter moves by an int, which must not overflow, so that it is known beforehand how
+        many iterations come: enough for the compiler to PTX, while the assembler needs a number."""
+        moved = _moved(loop)
+        if moved is None or _end(loop) is None or moved.register.type != INT:
+            return False
+        value = moved.value
+        if not isinstance(value, low.Binary) or value.operator != "+" or value.type != INT:
+            return False
+        by = value.right if isinstance(value.left, low.Read) and value.left.register is moved.register else value.left
+        return not walks.registers_set(_parts(loop)) & set(walks.registers_read(by))
+
+    def _is_loaded(self, loop: low.Loop) -> bool:
+        """Returns whether data say how long a loop is; such are mostly short."""
+        bound = _end(loop)
+        return bound is None or any(isinstance(each, low.Load) for each in self.origins.behind([bound]))
+
+    def _is_for_assembler(self, body: _Body, loop: low.Loop, counter: low.Register) -> bool:
+        """Returns whether the compiler to PTX leaves a loop as it is: one up to an end that belongs to it (``<=``).
+
+        It does so where the end differs between work-items, and where an address moves by a number from a place that
+        does.
+        """
+        condition = _condition(loop)
+        if not isinstance(condition, low.Binary) or condition.operator not in ("<=", ">="):
+            return False
+        by_number = (each for each in body.pointers if self._is_moved_by_number(each, counter))
+        return self._is_of_items(condition.right) or any(map(self._is_of_items, by_number))
+
+    def _is_of_items(self, value: low.Expression) -> bool:
+        behind = self.origins.behind([value])
+        return any(isinstance(each, low.WorkItem) and each.function in OF_ITEMS for each in behind)
+
+    def _is_moved_by_number(self, pointer: low.Expression, counter: low.Register) -> bool:
+        behind = list(self.origins.behind([pointer]))
+        is_moved = any(isinstance(each, low.Read) and each.register is counter for each in behind)
+        return is_moved and not _multiplies(behind, counter)
+
+    def _is_linear(self, pointer: low.Expression, counter: low.Register) -> bool:
+        """Returns whether an address moves with a counter step by step, if at all: no remainder of it is in it."""
+        operations = (each for each in self.origins.behind([pointer]) if isinstance(each, low.Binary))
+        return all(each.operator in LINEAR or counter not in walks.registers_read(each) for each in operations)
 
     def _length(self, block: low.Straight) -> int:
         found = self.operations.of(block)
@@ -380,21 +427,35 @@ def _condition(loop: low.Loop) -> low.Expression | None:
     return found[0] if len(found) == 1 else None
 
 
-def _step(loop: low.Loop) -> low.Assign | None:
-    """Returns what moves a loop's counter by a number in every iteration; None where nothing does, or more."""
+def _moved(loop: low.Loop) -> low.Assign | None:
+    """Returns what moves a loop's counter in every iteration; None where nothing does, or more."""
     condition = _condition(loop)
     compared = set() if condition is None else set(walks.registers_read(condition))
     moved = [each for each in _assignments((*loop.body, *loop.step)) if each.register in compared]
-    return moved[0] if len(moved) == 1 and _number_added(moved[0]) else None
+    return moved[0] if len(moved) == 1 else None
+
+
+def _step(loop: low.Loop) -> low.Assign | None:
+    """Returns what moves a loop's counter by a number in every iteration."""
+    moved = _moved(loop)
+    return moved if moved is not None and _number_added(moved) else None
+
+
+def _end(loop: low.Loop) -> low.Expression | None:
+    """Returns what a loop's counter is compared with."""
+    condition = _condition(loop)
+    if not isinstance(condition, low.Binary) or condition.operator not in COMPARED:
+        return None
+    return condition.right
 
 
 def _bound(loop: low.Loop) -> int | None:
     """Returns the number that a loop's counter stays below (or above), if it is one."""
-    condition = _condition(loop)
-    if not isinstance(condition, low.Binary) or condition.operator not in ("<", "<=", ">", ">=", "!="):
+    condition, end = _condition(loop), _end(loop)
+    bound = None if end is None else _whole(end)
+    if bound is None or not isinstance(condition, low.Binary):
         return None
-    bound = _whole(condition.right)
-    return None if bound is None else bound + {"<=": 1, ">=": -1}.get(condition.operator, 0)
+    return bound + {"<=": 1, ">=": -1}.get(condition.operator, 0)
 
 
 def _whole(expression: low.Expression) -> int | None:
