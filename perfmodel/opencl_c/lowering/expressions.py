@@ -11,7 +11,7 @@ from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.arithmetic import COMPARISONS
 from perfmodel.opencl_c.lowering.builder import Emission, Storage
 from perfmodel.opencl_c.lowering.expression_traits import alignment_of, is_lvalue, is_simple
-from perfmodel.opencl_c.lowering.folding import as_bool, converted, folded
+from perfmodel.opencl_c.lowering.folding import as_bool, converted, folded, inverted
 from perfmodel.opencl_c.lowering.lvalues import (
     InMemory,
     InRegister,
@@ -190,7 +190,7 @@ class Expressions:
             case syn.Unary() if expression.operator == "!":
                 return converted(self.condition(expression), type_)
             case syn.Unary():
-                return low.Unary(type_, expression.operator, self.value(expression.operand))
+                return inverted(low.Unary(type_, expression.operator, self.value(expression.operand)))
             case syn.Binary() if isinstance(type_, Scalar) and expression.operator in COMPARISONS:
                 return converted(self.condition(expression), type_)
             case syn.Binary():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from functools import reduce
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.arithmetic import COMPARISONS, RING, combined, number_as
 from perfmodel.opencl_c.types import BOOL, LONG, Pointer, Scalar, Type, Vector
+
+INVERTED = {"-": operator.neg, "~": operator.invert}
 
 
 def converted(value: low.Expression, type_: Type) -> low.Expression:
@@ -49,6 +52,15 @@ def folded(expression: low.Binary) -> low.Expression:
     if not isinstance(type_, Scalar) or type_ == BOOL or type_.is_float or sign not in RING:
         return expression
     known = combined(sign, int(left.value), int(right.value), type_)
+    return expression if known is None else low.Constant(type_, known)
+
+
+def inverted(expression: low.Unary) -> low.Expression:
+    """Returns the result of ``-`` or ``~`` of a whole number that is a constant; everything else as it is."""
+    operand, type_ = expression.operand, expression.type
+    if not isinstance(operand, low.Constant) or not isinstance(type_, Scalar) or type_ == BOOL or type_.is_float:
+        return expression
+    known = number_as(INVERTED[expression.operator](int(operand.value)), type_)
     return expression if known is None else low.Constant(type_, known)
 
 
