@@ -100,11 +100,11 @@ issued   = {ISSUED}
 compute  = {BUSY} * (1 + (p_fill / (p_units * abreast)) ** 2) ** 0.5 * issued
 lines    = p_l1_global * f_mem_transactions_global_load_banks:32 + p_l1_line * f_mem_transactions_global_load_block:128
 local    = p_l1_local * (f_mem_transactions_local_banks:32 + f_sync_collective_subgroup_shuffle_granularity:subgroup)
-l1       = {BUSY} * (lines + local
-                   + p_l1_global * f_mem_access_scratch_load_granularity:subgroup
-                   + p_constant * f_mem_transactions_global_load_block:4_tag:constant
-                   + p_image * f_mem_access_global_load_tag:image_granularity:subgroup
-                   + p_pixel * f_mem_bytes_global_load_tag:image)
+fetched  = (lines + p_l1_global * f_mem_access_scratch_load_granularity:subgroup
+           + p_constant * f_mem_transactions_global_load_block:4_tag:constant
+           + p_image * f_mem_access_global_load_tag:image_granularity:subgroup
+           + p_pixel * f_mem_bytes_global_load_tag:image)
+l1       = {BUSY} * overlap(fetched, local, p_apart)
 tensor   = {BUSY} * p_mma * {PRODUCTS}
 own      = f_mem_scratch / f_work_items * together / p_units / p_near_scratch
 spilled  = own ** 4 / (1 + own ** 4) * 32 * {SCRATCH_LOADED}
@@ -258,6 +258,7 @@ class Gpu(Recipe):
             "p_wait_double": {"value": 4e-9, "min": 1e-9, "max": 2e-8},
             "p_wait_slow": {"value": 2e-8, "min": 5e-9, "max": 2e-7},
             "p_mma": 1 / MULTIPLICATIONS,
+            "p_apart": 1.0,
             **room_of(device),
         }
         peaks = next((peaks for name, peaks in PEAKS.items() if device and name in device.name), {})

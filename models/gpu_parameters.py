@@ -467,6 +467,10 @@ PARAMETERS: dict[str, Meaning] = {
         reads={"{:.3g} TFLOP/s": "2e-12 / p_mma"},
         physical={"H200": Physical(944, 989, f"{SHEET}: 989; 945 measured by benchmarks.triton_kernels")},
     ),
+    "p_apart": Meaning(
+        "how well the first-level cache and local memory overlap: 1 where one unit is both",
+        reads={"p = {:.3g}": "p_apart"},
+    ),
     "p_chip": Meaning("how well instructions, first-level caches and waits overlap", reads={"p = {:.3g}": "p_chip"}),
     "p_overlap": Meaning("how well compute units, caches and memory overlap", reads={"p = {:.3g}": "p_overlap"}),
 }

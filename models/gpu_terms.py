@@ -70,6 +70,7 @@ TERMS: dict[str, Meaning] = {
     ),
     "lines": Meaning("cycles of the first-level caches, by the lines and banks that loads go to"),
     "local": Meaning("cycles of local memories"),
+    "fetched": Meaning("cycles of the first-level caches"),
     "l1": Meaning("cycles of the first-level caches and local memories"),
     "tensor": Meaning("products of matrices on tensor cores"),
     "own": Meaning("private arrays of the work-items that run at a time, by what the first-level cache keeps of them"),

@@ -48,6 +48,7 @@ GPU_FACTS: Mapping[str, tuple[str, str]] = {
     "local_bandwidth": ("B", "bytes of local memory a clock and unit"),
     "l1_bandwidth": ("B", "bytes of the first-level cache a clock and unit"),
     "l1_bytes": ("B", "bytes that a first-level cache holds"),
+    "memory_units": ("", "units of a compute unit that serve loads: 1 where one is first-level cache and local memory"),
     "loaded_bytes": ("B", "bytes that a first-level cache keeps of loads from global memory"),
     "l2_bandwidth": ("B", "bytes of the last-level cache a clock and unit"),
     "op_latency": ("clocks", "from an operation to one that needs its result"),
