@@ -151,7 +151,8 @@ class Domains(Points):
     def _is_of_whole_groups(self, region: Region) -> bool:
         """Returns whether all work-items of a work-group take part, or none, where its size is known."""
         axes, sizes = self.along("local", region.inames), self.extents("local")
-        if (box := self.box(region.points)) is not None:
+        box = self.box(region.points)
+        if box is not None and all(isinstance(box.extents[name], int) for name in axes):
             return all(
                 box.starts[name] == self.starts.get(name, 0) and box.extents[name] == (sizes[axis] or 1)
                 for name, axis in axes.items()

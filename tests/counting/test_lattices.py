@@ -113,3 +113,20 @@ def test_variables_have_any_name() -> None:
     assert footprint is not None
     assert footprint.elements is not None
     assert float(footprint.elements({})) == 64 * 3
+
+
+@pytest.mark.parametrize("n", [0, 1, 32, 33, 64, 100])
+def test_who_is_below_a_size_takes_part(n: int) -> None:
+    """Sizes decide how many work-items of a group take part, in a region that is a box."""
+    source = """
+    kernel void part(global float *out, const int n)
+    {
+        if (get_local_id(0) < n)
+            out[get_global_id(0)] = 1.0f;
+    }
+    """
+    kernel = pm.Kernel.from_opencl(source, "part", 640, 64, {"out": 640}, n=n)
+    items = min(n, 64)
+    for granularity, times in (("workitem", items), ("subgroup", -(-items // 32)), ("workgroup", int(n > 0))):
+        name = f"f_mem_access_global_float32_store_granularity:{granularity}"
+        assert pm.feature(name).eval(kernel) == 10 * times
