@@ -83,11 +83,11 @@ class VectorFunctions(KernelGenerator):
         for _ in range(int(kernel.sizes["m"])):
             squares = (v * v).sum(1, dtype=np.float32)[:, None]
             v = {
-                "add": lambda v=v: v * one(0.5) + one(1),
-                "min": lambda v=v: np.minimum(v * one(0.5) + one(1), one(3)),
-                "dot": lambda v=v, squares=squares: v * one(0.5) + np.minimum(one(0.1) * squares, one(1)),
-                "length": lambda v=v, squares=squares: v * one(0.5) + one(0.1) * np.sqrt(squares),
-                "sqrt": lambda v=v: np.sqrt(v + one(1)),
-                "mix": lambda v=v: v + (one(1) - v) * one(0.5),
-            }[kernel.tags["function"]]()
+                "add": v * one(0.5) + one(1),
+                "min": np.minimum(v * one(0.5) + one(1), one(3)),
+                "dot": v * one(0.5) + np.minimum(one(0.1) * squares, one(1)),
+                "length": v * one(0.5) + one(0.1) * np.sqrt(squares),
+                "sqrt": np.sqrt(v + one(1)),
+                "mix": v + (one(1) - v) * one(0.5),
+            }[kernel.tags["function"]]
         return {"out": v.reshape(-1)}

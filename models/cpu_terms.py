@@ -90,7 +90,9 @@ TERMS: dict[str, Meaning] = {
     ),
     "moves": Meaning("loads and stores of vectors, from global, local and private memory, and barriers"),
     "chains": Meaning("operations that wait for their own result"),
-    "core": Meaning("what cores do by themselves: operations, divisions, loads and stores, or, if longer, waits"),
+    "core": Meaning(
+        "what cores do by themselves: operations, loads and stores (or divisions, or waits, if longer), and lanes apart"
+    ),
     "second": Meaning("bytes from beyond the first-level caches"),
     "last": Meaning("bytes from beyond the second-level caches"),
     "memory": Meaning("bytes from beyond the last cache"),

@@ -13,6 +13,7 @@ from typing import Any
 import islpy as isl
 
 from perfmodel.basics.errors import CountingError
+from perfmodel.counting.boxes import Box
 from perfmodel.counting.budget import TooHardError
 from perfmodel.counting.counts import BranchCount, Executions
 from perfmodel.counting.frequency import ALWAYS, Frequency
@@ -80,15 +81,31 @@ class Domains(Points):
         return self._executions[key]
 
     def _counted(self, region: Region) -> Executions:
-        by_item, by_group = self._items(region), self._groups(region)
+        box = self.box(region.points)
+        by_item, by_group, longest = self._of_points(region) if box is None else self._of_box(region, box)
         by_subgroup, often = self._subgroups(region, by_group), region.factor
         return Executions(
             workitem=self.function(_scaled(by_item, often.item)),
             subgroup=None if by_subgroup is None else self.function(_scaled(by_subgroup, often.subgroup)),
             workgroup=self.function(_scaled(by_group, often.group)),
-            longest=tuple(self.function(_scaled(count, often.item)) for count in self._of_the_longest(region)),
+            longest=tuple(self.function(_scaled(count, often.item)) for count in longest),
             spread=often.spread,
         )
+
+    def _of_points(self, region: Region) -> tuple[Any, Any, list[Any]]:
+        """Returns the executions by work-items and by work-groups, and those `_of_the_longest`."""
+        return self._items(region), self._groups(region), self._of_the_longest(region)
+
+    def _of_box(self, region: Region, box: Box) -> tuple[Any, Any, list[Any]]:
+        """Returns the same of a region that is a box."""
+        of_groups, of_items = self.unused("group", region.inames), self.unused("local", region.inames)
+        in_group, on_grid = self.along("local", region.inames), region.inames & self.axes.keys()
+        extents = box.extents.items()
+        by_item = self._product((*box.extents.values(), *of_groups, *of_items))
+        by_group = self._product((*(extent for name, extent in extents if name not in in_group), *of_groups))
+        iterations = (extent for name, extent in extents if name not in on_grid)
+        longest = self._product((*self.group_counts, *self.local_sizes, *iterations))
+        return self.within(by_item, box.sizes), self.within(by_group, box.sizes), [self.within(longest, box.sizes)]
 
     def _of_the_longest(self, region: Region) -> list[Any]:
         """Returns the executions by the first and by the last work-item in the region, each times all work-items of the
@@ -134,6 +151,12 @@ class Domains(Points):
     def _is_of_whole_groups(self, region: Region) -> bool:
         """Returns whether all work-items of a work-group take part, or none, where its size is known."""
         axes, sizes = self.along("local", region.inames), self.extents("local")
+        box = self.box(region.points)
+        if box is not None and all(isinstance(box.extents[name], int) for name in axes):
+            return all(
+                box.starts[name] == self.starts.get(name, 0) and box.extents[name] == (sizes[axis] or 1)
+                for name, axis in axes.items()
+            )
         whole = _lifted(projected_on(region.points, region.inames - axes.keys()), region.points)
         for name, axis in axes.items():
             start, size = self.starts.get(name, 0), sizes[axis] or 1

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import islpy as isl
 
+from perfmodel.counting.boxes import Extent
 from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import FOOTPRINTS, Footprint
 from perfmodel.counting.domains import Domains
+from perfmodel.counting.lattices import Lattice
 from perfmodel.counting.points import ELEMENTS, has_barvinok
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
@@ -22,17 +24,15 @@ MOST_WORK = 500_000
 
 @dataclass(frozen=True)
 class Line:
-    """Elements along the direction in which they lie next to each other, to see what of it is used.
+    """The direction in which an array's elements lie next to each other, to see what of it is used.
 
     Attributes:
-        elements: isl set; of addresses, where the array's strides are numbers.
         axis: along which neighbours lie next to each other.
         gap: from one touched element to the next, as an access sees it; None where it touches one of every row.
         step: the shortest way of the access from one element to the next, where it is a number; 1 where they lie next
             to each other.
     """
 
-    elements: Any
     axis: int
     gap: int | None
     step: int | None = None
@@ -54,13 +54,39 @@ class ByGroup:
 
 
 @dataclass(frozen=True)
-class Touched:
-    """Holds what one access touches of a global array; None where it can't be derived."""
+class TouchedSets:
+    """Holds isl sets of what one access touches; None where they can't be derived.
 
-    direction: str
-    elements: Any
-    line: Line | None
-    by_group: ByGroup | None
+    Attributes:
+        elements: by their coordinates along the array's axes.
+        along: the same to be looked at along a line: by addresses, where the array's strides are numbers.
+        by_group: by work-groups.
+    """
+
+    elements: Any = None
+    along: Any = None
+    by_group: ByGroup | None = None
+
+
+class Touched:
+    """Holds what one access touches of a global array.
+
+    Args:
+        direction: ``load``, ``store`` or ``atomic``.
+        line: None where it can't be derived.
+        make: makes the sets of what is touched, where they are asked for.
+        lattice: the same as a sum of steps; None where it is none.
+    """
+
+    def __init__(
+        self, direction: str, line: Line | None, make: Callable[[], TouchedSets], lattice: Lattice | None = None
+    ) -> None:
+        self.direction, self.line, self.lattice = direction, line, lattice
+        self._make = make
+
+    @cached_property
+    def sets(self) -> TouchedSets:
+        return unless_too_hard(self._make, MOST_WORK) or TouchedSets()
 
 
 @dataclass
@@ -98,21 +124,15 @@ class Footprints:
             chosen = [array.touched[place] for place in places]
             # Of an array that is only loaded from, loads touch what any access touches.
             if places not in numbers:
-                union = partial(_union, [t.elements for t in chosen])
-                numbers[places] = unless_too_hard(lambda union=union: self.number(union()), MOST_WORK)  # type: ignore[misc]
+                numbers[places] = self._elements(chosen)
             filled = None
             if direction == "any":
-                lines = [t.line for t in chosen]
-                if (gap := _even_gap(lines)) is None:
-                    filled = unless_too_hard(partial(self._filled, lines, array.extents), MOST_WORK)
+                if (gap := _even_gap([t.line for t in chosen])) is None:
+                    filled = self._filled(chosen, array.extents)
                 elif (number := numbers[places]) is not None:
                     filled = number if gap == 1 else number.scaled(gap)
             if places not in by_group:
-                parts = [t.by_group for t in chosen]
-                # A group and its elements are no box, which is all that can be counted without barvinok.
-                by_group[places] = (
-                    unless_too_hard(partial(self._summed_over_groups, parts), MOST_WORK) if has_barvinok() else None
-                )
+                by_group[places] = self._by_group(chosen)
             yield Footprint(
                 space="global",
                 variable=name,
@@ -123,6 +143,31 @@ class Footprints:
                 by_group=by_group[places],
                 size=array.size,
             )
+
+    def _elements(self, chosen: Sequence[Touched]) -> QuasiPolynomial | None:
+        """Returns the number of distinct elements that some accesses touch together."""
+        common = _common([t.lattice for t in chosen])
+        factors = None if common is None else common.elements()
+        if common is not None and factors is not None:
+            return self.of_factors(factors, common.sizes)
+        sets = [t.sets.elements for t in chosen]
+        return unless_too_hard(lambda: self.number(_union(sets)), MOST_WORK)
+
+    def _by_group(self, chosen: Sequence[Touched]) -> QuasiPolynomial | None:
+        """Returns the number of distinct elements of each work-group, summed."""
+        common = _common([t.lattice for t in chosen])
+        factors = None if common is None else common.by_group()
+        if common is not None and factors is not None:
+            return self.of_factors(factors, common.sizes)
+        # A group and its elements are no box, which is all that can be counted without barvinok.
+        if not has_barvinok():
+            return None
+        parts = [t.sets.by_group for t in chosen]
+        return unless_too_hard(partial(self._summed_over_groups, parts), MOST_WORK)
+
+    def of_factors(self, factors: Sequence[Extent], sizes: Any) -> QuasiPolynomial:
+        """Returns a product as a function of the sizes, zero for those that are none of some."""
+        return self.domains.finished(self.domains.within(self.domains.product(factors), sizes))
 
     def number(self, elements: Any) -> QuasiPolynomial | None:
         """Returns the number of an isl set's elements; None where there is no set.
@@ -156,21 +201,38 @@ class Footprints:
                 total = total + number * self.domains.product(same[0].repeats)
         return self.domains.finished(total)
 
-    def _filled(self, lines: list[Line | None], extents: Sequence[Any]) -> QuasiPolynomial | None:
+    def _filled(self, chosen: Sequence[Touched], extents: Sequence[Any]) -> QuasiPolynomial | None:
         """Returns the number of elements with all gaps along their lines filled.
 
         Each element brings the gap behind it, so that every second element of a line fills exactly half of it; an
         array of which all accesses touch one element of every row brings the row.
         """
+        lines = [t.line for t in chosen]
         known = [line for line in lines if line is not None]
-        union = _union(line.elements for line in known)
-        if union is None or len(known) < len(lines) or len({line.axis for line in known}) > 1:
+        if len(known) < len(lines) or len({line.axis for line in known}) != 1:
             return None
         gaps = [line.gap for line in known if line.gap is not None]
         axis = known[0].axis
+        common = _common([t.lattice for t in chosen])
+        factors = common.filled(max(gaps), axis) if common is not None and gaps else None
+        if common is not None and factors is not None:
+            return self.of_factors(factors, common.sizes)
         reach = f"{max(gaps)} - 1" if gaps else f"({extents[axis]}) - 1"
+        sets = [t.sets.along for t in chosen]
+        return unless_too_hard(lambda: self._with_gaps(sets, axis, reach), MOST_WORK)
+
+    def _with_gaps(self, sets: Sequence[Any], axis: int, reach: str) -> QuasiPolynomial | None:
+        union = _union(sets)
+        if union is None:
+            return None
         filled = _shifted(union, axis, ">=", "0") & _shifted(union, axis, "<=", reach)
         return self.number(filled.coalesce())
+
+
+def _common(lattices: Sequence[Lattice | None]) -> Lattice | None:
+    """Returns the places that all accesses touch alike; None where they differ, or are not known as a lattice."""
+    first, *others = lattices or (None,)
+    return first if first is not None and all(each is not None and first.is_like(each) for each in others) else None
 
 
 def _even_gap(lines: Sequence[Line | None]) -> int | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import islpy as isl
 
+from perfmodel.counting.boxes import Box, box_of
 from perfmodel.counting.budget import TooHardError, done_once, limited, unlimited
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 
@@ -72,8 +73,11 @@ class Points:
         self.space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=[], params=sorted(self.sizes)).params()
         self.assumptions = assumptions.align_params(self.space)
         self._cardinalities: dict[str, Any] = {}
+        self._boxes_found: dict[str, Box | None] = {}
         self._too_hard: set[tuple[str, Effort]] = set()
         self._gists: dict[int, Any] = {}
+        self._remembered: dict[str, Any] = {}
+        self._numbers: dict[int, Any] = {}
         self._functions: dict[str, QuasiPolynomial] = {}
         self._products: dict[tuple[Any, ...], tuple[tuple[Any, ...], Any]] = {}
 
@@ -88,13 +92,31 @@ class Points:
         if key not in self._cardinalities:
             if (key, effort) in self._too_hard:
                 raise TooHardError
-            try:
-                count = self._points(points, effort) if has_barvinok() else self._boxes(points)
-            except TooHardError:
-                self._too_hard.add((key, effort))
-                raise
+            if (box := self.box(points)) is not None:
+                count = self.of_box(box)
+            else:
+                try:
+                    count = self._points(points, effort) if has_barvinok() else self._boxes(points)
+                except TooHardError:
+                    self._too_hard.add((key, effort))
+                    raise
             self._cardinalities[key] = self.gist(count)
         return self._cardinalities[key]
+
+    def box(self, points: Any) -> Box | None:
+        """Returns a set as a box; None where it is none."""
+        key = str(points)
+        if key not in self._boxes_found:
+            self._boxes_found[key] = box_of(points, self.assumptions)
+        return self._boxes_found[key]
+
+    def of_box(self, box: Box) -> Any:
+        """Returns the number of points of a box."""
+        return self.within(self._product(box.extents.values()), box.sizes)
+
+    def within(self, count: Any, sizes: Any) -> Any:
+        """Returns a count that is zero but for some sizes, see `Box`."""
+        return count if sizes is None else self.gist(count.intersect_params(sizes))
 
     def distinct(self, elements: Any) -> Any:
         """Returns the number of elements, as `cardinality`; None where irregular strides are too hard to count."""
@@ -137,6 +159,12 @@ class Points:
             self.exact &= box.intersect_params(part.params()).is_subset(part)
         return total
 
+    def remembered(self, text: str, make: Callable[[], Any]) -> Any:
+        """Returns a set or relation that a text says and a function makes, which loops ask for again and again."""
+        if text not in self._remembered:
+            self._remembered[text] = make()
+        return self._remembered[text]
+
     def product(self, extents: Iterable[Any]) -> Any:
         factors = tuple(extents)
         key = tuple(factor if isinstance(factor, int) else id(factor) for factor in factors)
@@ -145,18 +173,17 @@ class Points:
         return self._products[key][1]
 
     def _product(self, extents: Iterable[Any]) -> Any:
-        result = self.one()
-        for extent in extents:
-            if isinstance(extent, int):
-                result = result * extent
-            else:
-                # Loopy's extents may name values that only some loops depend on, and that decide nothing here.
-                result = result * isl.PwQPolynomial.from_pw_aff(extent.drop_unused_params().align_params(self.space))
-        return self.gist(result)
+        factors = list(extents)
+        result = self._number(math.prod(factor for factor in factors if isinstance(factor, int)))
+        functions = [factor for factor in factors if not isinstance(factor, int)]
+        for extent in functions:
+            # Loopy's extents may name values that only some loops depend on, and that decide nothing here.
+            result = result * isl.PwQPolynomial.from_pw_aff(extent.drop_unused_params().align_params(self.space))
+        return self.gist(result) if functions else result
 
     def gist(self, count: Any) -> Any:
         """Returns the count as short as assumptions allow; unchanged, where that takes more than `MOST_SIMPLIFYING`."""
-        if id(count) in self._gists:
+        if id(count) in self._gists or not self.sizes:
             return count
         try:
             found = limited(partial(self._simplified, count), MOST_SIMPLIFYING)
@@ -172,12 +199,18 @@ class Points:
         return done_once(simplify, _SIMPLIFIED, f"{count} where {self.assumptions}")
 
     def one(self) -> Any:
-        point = isl.Set.universe(self.space.add_dims(isl.dim_type.set, 0))
-        value = isl.Val.int_from_si(isl.DEFAULT_CONTEXT, 1)
-        return isl.PwQPolynomial.from_pw_aff(isl.PwAff.val_on_domain(point.params(), value))
+        return self._number(1)
 
     def zero(self) -> Any:
-        return self.one() * 0
+        return self._number(0)
+
+    def _number(self, value: int) -> Any:
+        if value not in self._numbers:
+            point = isl.Set.universe(self.space.add_dims(isl.dim_type.set, 0))
+            exact = isl.Val(str(value))
+            found = isl.PwQPolynomial.from_pw_aff(isl.PwAff.val_on_domain(point.params(), exact))
+            self._numbers[value] = self._gists[id(found)] = found
+        return self._numbers[value]
 
     def finished(self, count: Any) -> QuasiPolynomial:
         return self.function(self.gist(count))

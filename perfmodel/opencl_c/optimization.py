@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from perfmodel.opencl_c import lowered as low
@@ -21,10 +22,11 @@ from perfmodel.opencl_c.visitor import Dispatch, rebuilt
 _COMMUTATIVE = frozenset("+*&|^") | {"==", "!="}
 
 
+@lru_cache(maxsize=8)
 def optimized(kernel: low.LoweredKernel) -> low.LoweredKernel:
     """Returns the kernel with common subexpressions and invariants of loops held in registers of their own.
 
-    It computes what the kernel computes, bit by bit.
+    It computes what the kernel computes, bit by bit; the last ones are remembered.
     """
     return _Optimizer(kernel).kernel()
 

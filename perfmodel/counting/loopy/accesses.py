@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import islpy as isl
@@ -24,7 +25,7 @@ from perfmodel.counting.access_classes import access_class
 from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import AccessCount, Footprint, Stride
 from perfmodel.counting.domains import Region
-from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, addresses
+from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, TouchedSets, addresses
 from perfmodel.counting.frequency import ALWAYS
 from perfmodel.counting.loopy.domains import LoopyDomains
 from perfmodel.counting.loopy.expressions import access_tags, index_of, subscripts, variable_of
@@ -179,11 +180,10 @@ class Accesses:
                 MOST_WORK,
             )
         elements = self._elements(index_of(access), region)
-        line = None if elements is None else self._line(array, access, elements, region)
+        line, along = (None, None) if elements is None else self._line(array, access, elements, region)
         extents = array.shape if isinstance(array.shape, tuple) else ()
-        self.touched.add(
-            name, array.dtype.numpy_dtype.name, self._size(array), extents, Touched(direction, elements, line, by_group)
-        )
+        touched = Touched(direction, line, partial(TouchedSets, elements, along, by_group))
+        self.touched.add(name, array.dtype.numpy_dtype.name, self._size(array), extents, touched)
         return unless_too_hard(lambda: self.touched.number(elements), MOST_WORK)
 
     def _by_group(self, access: Any, region: Region) -> ByGroup | None:
@@ -203,13 +203,14 @@ class Accesses:
         except (UnableToDetermineAccessRangeError, isl.Error):
             return None
 
-    def _line(self, array: Any, access: Any, elements: Any, region: Region) -> Line | None:
+    def _line(self, array: Any, access: Any, elements: Any, region: Region) -> tuple[Line | None, Any]:
+        """Returns the direction in which elements lie next to each other, and the elements to be looked at along it."""
         index = index_of(access)
         strides: list[Any] = [getattr(tag, "stride", None) for tag in array.dim_tags or ()]
         if isinstance(access, LinearSubscript) or (index and not strides):
             strides = [1]
         if not index or len(strides) != len(index):
-            return None
+            return None, None
         by_address = all(isinstance(stride, int) for stride in strides)
         if by_address:
             axis, weights = 0, strides
@@ -218,16 +219,16 @@ class Accesses:
             axis = strides.index(1)
             weights = [int(position == axis) for position in range(len(index))]
         else:
-            return None
+            return None, None
         steps = []
         for iname in region.inames:
             coefficients: list[Any] = [
                 self._coefficient(place, iname) if w else 0 for place, w in zip(index, weights, strict=True)
             ]
             if not all(isinstance(c, int) for c in coefficients):
-                return Line(elements, axis, 1)
+                return Line(axis, 1), elements
             steps.append(abs(sum(c * w for c, w in zip(coefficients, weights, strict=True))))
-        return Line(elements, axis, math.gcd(*steps) or (1 if by_address else None))
+        return Line(axis, math.gcd(*steps) or (1 if by_address else None)), elements
 
     def footprints(self) -> tuple[Footprint, ...]:
         """Returns what all accesses collected so far touch together."""

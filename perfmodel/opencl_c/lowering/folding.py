@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Mapping
 from functools import reduce
 
 from perfmodel.opencl_c import lowered as low
@@ -10,7 +11,7 @@ from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.arithmetic import COMPARISONS, RING, combined, number_as
 from perfmodel.opencl_c.types import BOOL, LONG, Pointer, Scalar, Type, Vector
 
-INVERTED = {"-": operator.neg, "~": operator.invert}
+INVERTED: Mapping[str, Callable[[int], int]] = {"-": operator.neg, "~": operator.invert}
 
 
 def converted(value: low.Expression, type_: Type) -> low.Expression:

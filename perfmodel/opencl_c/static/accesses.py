@@ -16,10 +16,11 @@ from perfmodel.counting.access_classes import access_class
 from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import AccessCount, Footprint, Stride
 from perfmodel.counting.domains import Domains, Region, projected_on
-from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, addresses
+from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, TouchedSets, addresses
+from perfmodel.counting.lattices import Lattice, lattice
 from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.counting.symbolic import ZERO, Bounds, Monomial, Polynomial, coordinate, is_coordinate
+from perfmodel.counting.symbolic import EVERYWHERE, ZERO, Bounds, Monomial, Polynomial, coordinate, is_coordinate
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
@@ -297,6 +298,11 @@ class StaticAccesses:
         item = access.bytes
         indices = [divided(piece, item) or ZERO for _, piece in place.offset.pieces]
         weights = list(dict.fromkeys([*(weight for index in indices for weight in weights_of(index)), ()]))
+        found = self._lattice(place, region, item, item, weights)
+        if found is not None:
+            factors = found.by_group() if access.space == "local" else found.elements()
+            if factors is not None:
+                return self.touched.of_factors(factors, found.sizes)
         if access.space == "local":
             by_group = self._by_group(place, region, item, item, weights)
             if by_group is None:
@@ -325,22 +331,44 @@ class StaticAccesses:
             touched = None
             if place is not None:
                 gap = gaps.get(name, 0)
-                make = partial(self._touched, direction, place, region, array.item, unit, weights, gap)
-                touched = unless_too_hard(make, MOST_WORK)
+                find = partial(self._touched, direction, place, region, array.item, unit, weights, gap)
+                touched = unless_too_hard(find, MOST_WORK)
             size = None if array.size is None else array.size.quasipolynomial()
             extents = [*(["1"] if len(weights) == 1 else []), *(row_of(weights) for _ in weights)]
-            self.touched.add(name, array.dtype, size, extents, touched or Touched(direction, None, None, None))
+            self.touched.add(name, array.dtype, size, extents, touched or Touched(direction, None, TouchedSets))
         self.waiting.clear()
         return self.touched.footprints()
 
     def _touched(
         self, direction: str, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial], gap: int
     ) -> Touched:
+        line = Line(weights.index(()), (gap or 1) if len(weights) == 1 else (gap or None))
+        line = replace(line, step=self._step(place, region, item, unit) if len(weights) == 1 else None)
+        make = partial(self._sets, place, region, item, unit, weights)
+        found = self._lattice(place, region, item, unit, weights)
+        if found is not None:
+            return Touched(direction, line, make, found)
+        sets = make()
+        return Touched(direction, None if sets.elements is None else line, lambda: sets)
+
+    def _sets(self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]) -> TouchedSets:
         elements = self._elements(place, region, item, unit, weights)
-        line = None
-        if elements is not None:
-            line = self._line(elements, weights, gap, self._step(place, region, item, unit))
-        return Touched(direction, elements, line, self._by_group(place, region, item, unit, weights))
+        along = addresses(elements, [1]) if elements is not None and len(weights) == 1 else elements
+        return TouchedSets(elements, along, self._by_group(place, region, item, unit, weights))
+
+    def _lattice(
+        self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]
+    ) -> Lattice | None:
+        """Returns what an access touches as a sum of steps; None where it is none."""
+        single = place.offset.single if place.offset.pieces[0][0] == EVERYWHERE else None
+        index = None if single is None else divided(single, item)
+        box = None if index is None else self.domains.box(region.points)
+        if index is None or box is None or is_scattered(index):
+            return None
+        along = by_weight(index, weights)
+        axes = [along.get(weight, ZERO) for weight in weights]
+        groups = self.domains.along("group", region.inames)
+        return lattice(axes, max(unit // item, 1), box, groups, self.domains.unused("group", region.inames))
 
     def _elements(self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]) -> Any:
         """Returns the isl set of elements touched, each by its coordinates along the array's axes.
@@ -385,14 +413,14 @@ class StaticAccesses:
                 coordinates.append(text)
             conditions = [f"({condition})"]
             if parts > 1:  # a vector touches several elements, one after the other
-                coordinates[-1] = f"{coordinates[-1]} + __part"
-                conditions.append(f"0 <= __part < {parts}")
+                coordinates[-1] = f"{coordinates[-1]} + part'"  # a name that no variable has
+                conditions.append(f"0 <= part' < {parts}")
             coordinates = [*before, *coordinates]
             to = [f"__to{axis}" for axis in range(len(coordinates))]
             conditions += [f"{new} = {text}" for new, text in zip(to, coordinates, strict=True)]
             relation = " and ".join(conditions)
             if parts > 1:
-                relation = f"exists (__part : {relation})"
+                relation = f"exists (part' : {relation})"
             try:
                 image = isl.Map(f"[{sizes}] -> {{ [{', '.join(names)}] -> [{', '.join(to)}] : {relation} }}")
             except isl.Error:  # a name that is no coordinate of the region: a loop whose iterations are a statistic
@@ -423,13 +451,6 @@ class StaticAccesses:
         except isl.Error:
             return True
         return not (region.points & below).is_empty()
-
-    def _line(self, elements: Any, weights: list[Monomial], gap: int, step: int | None) -> Line | None:
-        """Returns elements along the axis on which neighbours lie next to each other: that of weight one."""
-        axis = weights.index(())
-        if len(weights) == 1:
-            return Line(addresses(elements, [1]), 0, gap or 1, step)
-        return Line(elements, axis, gap or None)
 
     def _step(self, place: PointsTo, region: Region, item: int, unit: int) -> int | None:
         """Returns the shortest way from one element that an access touches to the next; None where it is no number."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import islpy as isl
@@ -28,20 +27,16 @@ from perfmodel.counting.symbolic import (
 )
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
-from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.accesses import GlobalArray, Iteration, StaticAccesses
 from perfmodel.opencl_c.static.branch_statistics import Observed
 from perfmodel.opencl_c.static.constant_tables import ConstantTables
 from perfmodel.opencl_c.static.deciding import arguments_behind
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.iteration_sets import points_where
+from perfmodel.opencl_c.static.properties import properties_of
 from perfmodel.opencl_c.static.sampling import AddressSampler
-from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.static.symbolic_values import Evaluator
 from perfmodel.opencl_c.static.values import Components, Environment, Truth, Value, of_components
-from perfmodel.opencl_c.static.vectorization import Vectorization
-from perfmodel.opencl_c.static.waits import Waits
-from perfmodel.opencl_c.static.written_out import WrittenOut
 from perfmodel.opencl_c.types import width_of
 from perfmodel.opencl_c.visitor import Dispatch
 
@@ -95,16 +90,16 @@ class Walk(ABC):
         self.bounds = dict(grid.bounds)
         items = grid.with_subgroups(kernel.subgroup_size or subgroup_size or SUBGROUP_SIZE)
         self.evaluate = Evaluator(items, self.bounds, self.is_never, ConstantTables(kernel.objects))
-        self.operations = KernelOperations(kernel, as_compiled)
-        self.scratch = scratch_arrays(kernel)
-        self.waits = Waits(kernel, self.operations, self.scratch)
+        self.properties = properties_of(kernel, as_compiled)
+        self.operations, self.scratch = self.properties.operations, self.properties.scratch
+        self.waits = self.properties.waits
         self.accesses = StaticAccesses(
             self.domains,
             arrays,
             self.sampler(),
             self.scratch,
             self.waits,
-            Vectorization(kernel, self.operations, self.waits.written_out),
+            self.properties.vectorization,
             as_compiled,
             self.bounds,
         )
@@ -123,11 +118,6 @@ class Walk(ABC):
         self.found_branches: list[BranchCount] = []
         self.collectives: list[CollectiveCount] = []
         self.barriers: tuple[Any, Any, Any] = (self.domains.zero(),) * 3
-
-    @cached_property
-    def written_out(self) -> WrittenOut:
-        """The index arithmetic that is left of loops which a compiler writes out; made where it is counted."""
-        return WrittenOut(self.kernel, self.operations, self.waits.written_out)
 
     def sampler(self) -> AddressSampler | None:
         """Returns what looks at single work-items; only where the launch is of known size."""
@@ -199,7 +189,7 @@ class Walk(ABC):
         around = [loop.name for loop in self.loops] + [each.loop.name for each in self.current]
         later = {each.loop.name for each in self.current if each.number > 0}
         found: dict[frozenset[str], Operations] = {}
-        for once, operations in self.written_out.of_block(block, around):
+        for once, operations in self.properties.written_out.of_block(block, around):
             if not later.intersection(once):
                 kept = region.inames - {coordinate(name) for name in once}
                 found[kept] = found.get(kept, Operations()) + operations

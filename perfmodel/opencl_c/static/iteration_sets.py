@@ -16,9 +16,9 @@ def points_where(condition: str, names: Sequence[str | None], domains: Domains) 
     Raises:
         isl.Error: the condition has a name that is none of them, nor a size.
     """
-    sizes = ", ".join(sorted(domains.sizes))
-    points = isl.Set(f"[{sizes}] -> {{ [{', '.join(map(str, names))}] : {condition} }}")
-    return points.align_params(domains.space)
+    sizes, coordinates = ", ".join(sorted(domains.sizes)), ", ".join(map(str, names))
+    text = f"[{sizes}] -> {{ [{coordinates}] : {condition} }}"
+    return domains.remembered(text, lambda: isl.Set(text))
 
 
 def with_counter(points: Any, own: str) -> Any:
@@ -29,24 +29,29 @@ def with_counter(points: Any, own: str) -> Any:
     return points.lower_bound_val(isl.dim_type.set, last, isl.Val.int_from_si(isl.DEFAULT_CONTEXT, 0))
 
 
-def moved(points: Any, own: str, by: int) -> Any:
+def moved(points: Any, own: str, by: int, domains: Domains) -> Any:
     """Returns points with the last coordinate moved."""
-    return points.apply(_on_last(points, f"__to = {own} + {by}"))
+    return points.apply(_on_last(points, f"__to = {own} + {by}", domains))
 
 
-def later(points: Any, own: str) -> Any:
+def later(points: Any, own: str, domains: Domains) -> Any:
     """Returns all points with a larger last coordinate than one of these."""
-    return points.apply(_on_last(points, f"__to > {own}"))
+    return points.apply(_on_last(points, f"__to > {own}", domains))
 
 
-def _on_last(points: Any, relation: str) -> Any:
+def _on_last(points: Any, relation: str, domains: Domains) -> Any:
     names = [points.get_dim_name(isl.dim_type.set, axis) for axis in range(points.dim(isl.dim_type.set))]
     sizes = ", ".join(points.get_var_names(isl.dim_type.param))
     moved = [*names[:-1], "__to"]
-    found = isl.Map(f"[{sizes}] -> {{ [{', '.join(names)}] -> [{', '.join(moved)}] : {relation} }}")
-    for axis, dimension in enumerate(names):
-        found = found.set_dim_name(isl.dim_type.out, axis, dimension)
-    return found
+    text = f"[{sizes}] -> {{ [{', '.join(names)}] -> [{', '.join(moved)}] : {relation} }}"
+
+    def made() -> Any:
+        found = isl.Map(text)
+        for axis, dimension in enumerate(names):
+            found = found.set_dim_name(isl.dim_type.out, axis, dimension)
+        return found
+
+    return domains.remembered(text, made)
 
 
 def constant_maximum(points: Any, own: str) -> int | None:

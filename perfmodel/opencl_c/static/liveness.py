@@ -7,6 +7,7 @@ through the whole loop. Compilers move, unroll and spill; this is the source as 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from perfmodel.opencl_c import lowered as low
@@ -37,6 +38,7 @@ def live_before(kernel: low.LoweredKernel, body: Sequence[low.Statement], after:
 class _Liveness:
     def __init__(self, kernel: low.LoweredKernel) -> None:
         changed = walks.registers_set(kernel.body)
+        self.steps: dict[int, list[_Step]] = {}
         self.given = {r for r in kernel.registers if r.parameter is not None and r not in changed}
         self.most = 0
         # What was live in a loop when it was last looked at is so again: loops around it only add to what is live.
@@ -77,18 +79,41 @@ class _Liveness:
 
     @visit.on(low.Straight)
     def straight(self, block: low.Straight, live: Live, exits: Mapping[str, Live]) -> Live:
-        for statement in reversed(block.statements):
-            changed, result = walks.register_set(statement), 0
-            if changed is not None:
-                result = _words(changed.type)
-                if not isinstance(statement, low.Assign) or statement.components is None:
-                    live -= {changed}
-            expressions = walks.expressions_of(statement)
-            live |= set(walks.registers_read(statement))
-            # What a statement reads for the last time may give its place to the result.
-            during = max(_needed(expressions), result if not expressions else 0)
-            self.most = max(self.most, sum(_words(r.type) for r in live - self.given) + during)
-        return live
+        if id(block) not in self.steps:
+            self.steps[id(block)] = [_step(statement) for statement in reversed(block.statements)]
+        now = set(live)
+        held = sum(_words(r.type) for r in live - self.given)
+        for step in self.steps[id(block)]:
+            if step.set_anew in now:
+                now.remove(step.set_anew)
+                held -= 0 if step.set_anew in self.given else _words(step.set_anew.type)
+            for register in step.read - now:
+                now.add(register)
+                held += 0 if register in self.given else _words(register.type)
+            self.most = max(self.most, held + step.during)
+        return frozenset(now)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A statement, as it changes what is live.
+
+    Attributes:
+        set_anew: the register that gets a value as a whole.
+        during: words beside registers to compute it.
+    """
+
+    set_anew: low.Register | None
+    read: frozenset[low.Register]
+    during: int
+
+
+def _step(statement: low.Simple) -> _Step:
+    changed, expressions = walks.register_set(statement), walks.expressions_of(statement)
+    is_part = isinstance(statement, low.Assign) and statement.components is not None
+    # What a statement reads for the last time may give its place to the result.
+    during = _needed(expressions) if expressions or changed is None else _words(changed.type)
+    return _Step(None if is_part else changed, frozenset(walks.registers_read(statement)), during)
 
 
 def _needed(expressions: Sequence[low.Expression]) -> int:

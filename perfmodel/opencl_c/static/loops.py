@@ -168,10 +168,10 @@ class Loops(Walk):
         points = inside.points & holds
         begun = points & first.complement() if loop.is_do else points
         # Most conditions hold up to some iteration and never again.
-        before = moved(begun, own, -1) & self.set_of(f"{own} >= 0", inside)
+        before = moved(begun, own, -1, self.domains) & self.set_of(f"{own} >= 0", inside)
         if not (before & inside.points).is_subset(points):
             stopped = inside.points & holds.complement()
-            points = points - later(stopped, own)
+            points = points - later(stopped, own, self.domains)
         return replace(inside, points=points.coalesce())
 
     def without_broken(self, loop: low.Loop, domain: Active, heads: Environment) -> Active | None:
@@ -195,7 +195,7 @@ class Loops(Walk):
         points = domain.points
         for part in left:
             stopped = projected_on(part.points, domain.dimensions)
-            points = points - later(stopped, own)
+            points = points - later(stopped, own, self.domains)
         return replace(domain, points=points.coalesce())
 
     def count_loop(self, loop: low.Loop, active: Active, domain: Active, heads: Environment, is_loop: bool) -> None:
@@ -207,7 +207,8 @@ class Loops(Walk):
             self.loops.append(loop)
         self.environment.update(heads)
         turned = self.returned(loop, domain, heads) if _leaves(loop.body) else domain.points
-        tested = moved(turned, own, 1) if loop.is_do else moved(turned, own, 1) | first
+        again = moved(turned, own, 1, self.domains)
+        tested = again if loop.is_do else again | first
         met = replace(domain, points=tested.coalesce())
         self.run(loop.test, met)
         self.affine_branch("loop", loop, met, met.within(domain.points))

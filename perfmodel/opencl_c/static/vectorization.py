@@ -7,13 +7,15 @@ work-item to the next, and functions of vectors, which it cannot widen.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Set
 from enum import Enum
+from functools import cached_property
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.types import Vector, width_of
+from perfmodel.opencl_c.visitor import walk as nodes_within
 
 
 class Form(Enum):
@@ -48,14 +50,14 @@ class Vectorization:
     """
 
     def __init__(self, kernel: low.LoweredKernel, operations: KernelOperations, written_out: Container[str]) -> None:
-        self.assigned = operations.assigned
+        self.kernel, self.assigned = kernel, operations.assigned
         self._forms: dict[low.Register, Form] = {}
-        self._moving: dict[low.Register, bool] = {}
         loops = list(walks.loops(kernel.body))
-        staying = [loop for loop in loops if loop.name not in written_out]
-        counters = walks.registers_set(each for loop in loops if loop.name in written_out for each in loop.step)
-        moving = walks.registers_set(each for loop in staying for each in (*loop.test, *loop.body, *loop.step))
-        self._set_in_loops = set(moving) - set(counters)
+        counters = {
+            register for loop in loops if loop.name in written_out for register in walks.registers_set(loop.step)
+        }
+        self._set_in_loops = _set_in(loops)
+        self._set_in_staying = _set_in([loop for loop in loops if loop.name not in written_out]) - counters
 
     def hides_neighbours(self, pointer: low.Expression) -> bool:
         """Returns whether a compiler can't tell that an access of neighbouring work-items is one of neighbouring
@@ -64,9 +66,27 @@ class Vectorization:
             form = self.form(index)
             if form is Form.OTHER or (form is Form.NARROW and scale > 1):
                 return True
-            if form is Form.SUM and (_is_unsigned(index) or self._is_moving(index)):
+            if form is Form.SUM and (_is_unsigned(index) or self._moves_apart(index)):
                 return True
         return False
+
+    def _moves_apart(self, index: low.Expression) -> bool:
+        """Returns whether an index is widened in parts, one of them in a loop: where a loop stays, or where a test of
+        the place against a number says that it is not negative."""
+        return self._is_moving(index, self._set_in_staying) or (
+            self._is_bounded_below and self._is_moving(index, self._set_in_loops)
+        )
+
+    @cached_property
+    def _is_bounded_below(self) -> bool:
+        """Whether the kernel asks if a work-item's place of 32 bits is below a number."""
+        return any(
+            isinstance(node, low.Binary)
+            and node.operator in ("<", ">=", ">", "<=")
+            and {self.form(node.left), self.form(node.right)} == {Form.NARROW, Form.NUMBER}
+            for statement in walks.simple_statements(self.kernel.body)
+            for node in nodes_within(statement)
+        )
 
     def _indices(self, pointer: low.Expression) -> list[tuple[low.Expression, int]]:
         """Returns the indices that an address is made of, each with the bytes that it counts."""
@@ -130,18 +150,25 @@ class Vectorization:
     def _values(self, register: low.Register) -> list[low.Expression]:
         return self.assigned.get(register, [])
 
-    def _is_moving(self, value: low.Expression) -> bool:
-        """Returns whether a value changes from one iteration of a loop to the next."""
-        return any(self._is_moving_register(register) for register in walks.registers_read(value))
-
-    def _is_moving_register(self, register: low.Register) -> bool:
-        if register not in self._moving:
-            self._moving[register] = False
+    def _is_moving(self, value: low.Expression, moving: Set[low.Register]) -> bool:
+        """Returns whether a value follows from registers that move."""
+        met: set[low.Register] = set()
+        left = list(walks.registers_read(value))
+        while left:
+            register = left.pop()
+            if register in met:
+                continue
+            met.add(register)
             values = self._values(register)
-            self._moving[register] = (
-                self._is_moving(values[0]) if len(values) == 1 else bool(values) and register in self._set_in_loops
-            )
-        return self._moving[register]
+            if len(values) == 1:
+                left += walks.registers_read(values[0])
+            elif values and register in moving:
+                return True
+        return False
+
+
+def _set_in(loops: Iterable[low.Loop]) -> set[low.Register]:
+    return {register for loop in loops for register in walks.registers_set((*loop.test, *loop.body, *loop.step))}
 
 
 def operations_of_scalar_code(kernel: low.LoweredKernel) -> float:
@@ -156,7 +183,7 @@ def operations_of_scalar_code(kernel: low.LoweredKernel) -> float:
 
 
 def _nodes(kernel: low.LoweredKernel) -> Iterator[object]:
-    return (node for statement in walks.simple_statements(kernel.body) for node in walks.nodes_within(statement))
+    return (node for statement in walks.simple_statements(kernel.body) for node in nodes_within(statement))
 
 
 def _is_apart(node: object) -> bool:
