@@ -196,6 +196,8 @@ SIZES_OF_EVERYDAY = {
         "of_passes": "2^9,2^11,2^13",
     },
 }
+LOADED_BYTES = 2.2e5
+"""Bytes of 256 KB that a first-level cache keeps of loads, beside some local memory: times say no more than about this."""
 PEAKS = {"H200": {"p_dram": 4.8e12, "p_l2_load": 16.7e12}}
 """Bytes per second that a device's memory and second-level cache can move at most, by a part of the device's name."""
 
@@ -249,7 +251,7 @@ class Gpu(Recipe):
             "p_near": {"value": 4e4, "min": 3.2e4, "max": 2.6e5},
             "p_fill": {"value": lanes * 2, "min": lanes, "max": lanes * 4},
             "p_near_scratch": {"value": 2e5, "min": 2e4, "max": 3e5},
-            "p_near_loaded": {"value": 1.8e5, "min": 5e4, "max": 2.6e5},
+            "p_near_loaded": LOADED_BYTES,
             "p_wait_near": {"value": 2e-8, "min": 1e-8, "max": 6e-8},
             "p_wait_load": {"value": 2e-7, "min": 5e-8, "max": 1e-6},
             "p_wait_dram": {"value": 2e-7, "min": 5e-8, "max": 1e-6},
