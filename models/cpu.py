@@ -31,7 +31,7 @@ def _named(dtypes: str, kinds: str) -> tuple[str, ...]:
 
 # Operations that cost about the same share a price. The unit that divides works beside the others.
 STRAIGHT = {
-    "p_f32": (*GROUPS["p_f32"], "float32_compare"),
+    "p_f32": (*GROUPS["p_f32"], "float32_compare", *OPERATIONS["p_convert"]),
     "p_f32_minmax": tuple(name for name in GROUPS["p_f32_minmax"] if name != "float32_compare"),
     "p_f32_exp": _named("float32", "exp exp2 exp10 expm1 native"),
     "p_f32_log": _named("float32", "log log2 log10 log1p"),
@@ -39,7 +39,7 @@ STRAIGHT = {
     "p_f32_pow": _named("float32", "pow erf tan atan2"),
     "p_f64": GROUPS["p_f64"],
     "p_f64_exp": (*GROUPS["p_f64_exp"], *_named("float64", "exp10 atan2")),
-    **{name: OPERATIONS[name] for name in ("p_i32", "p_index", "p_convert")},
+    **{name: OPERATIONS[name] for name in ("p_i32", "p_index")},
 }
 DIVIDED = {
     "p_f32_div": _named("float32", "div"),
@@ -128,7 +128,6 @@ second   = p_second * f_mem_missed_keeps:{first}_{width}
 last     = p_last * f_mem_missed_keeps:{second}_{width}
 memory   = p_memory * f_mem_missed_keeps:{last}_{width}
 stored   = p_store_second * f_mem_missed_store_jumps_keeps:{first}_{width}
-           + p_store_last * f_mem_missed_store_jumps_keeps:{second}_{width}
            + p_store_memory * f_mem_missed_store_jumps_keeps:{last}_{width}
 pages    = p_page * min(f_mem_missed_block:{PAGE}_keeps:{PAGES * PAGE}_{width} / {PAGE},
                         f_mem_missed_jumps_keeps:{second}_{width})

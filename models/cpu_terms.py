@@ -111,7 +111,9 @@ PARAMETERS: dict[str, Meaning] = {
     "p_start": Meaning("each of the first 256 work-groups, beside that", reads={"{:.3g} ns": "1e9 * p_start"}),
     "p_units": Meaning("cores", reads={"{:.4g}": "p_units"}, physical={"Xeon": Physical(CORES, CORES, "the driver")}),
     "p_left": Meaning("a work-item that fills no vector, beside a whole vector", reads={"{:.3g} vectors": "p_left"}),
-    "p_f32": _price("single-precision additions, products, multiply-adds and comparisons", "p_f32", per_clock=2),
+    "p_f32": _price(
+        "single-precision additions, products, multiply-adds, comparisons and conversions", "p_f32", per_clock=2
+    ),
     "p_f32_minmax": _price("minima, maxima and rounding in single precision", "p_f32_minmax"),
     "p_f32_exp": _price("exponentials", "p_f32_exp", "native_exp would help"),
     "p_f32_log": _price("logarithms", "p_f32_log", "native_log would help"),
@@ -125,7 +127,6 @@ PARAMETERS: dict[str, Meaning] = {
     "p_f64_exp": _price("functions in double precision", "p_f64_exp", "single precision would help"),
     "p_i32": _price("whole-number operations (of 64 bits: two)", "p_i32"),
     "p_index": _price("index arithmetic", "p_index"),
-    "p_convert": _price("conversions between whole numbers and floats", "p_convert"),
     "p_f32_div": _price("divisions", "p_f32_div", "products by a reciprocal would help"),
     "p_f32_sqrt": _price("roots", "p_f32_sqrt", "native_rsqrt would help"),
     "p_f64_div": _price("divisions in double precision", "p_f64_div", "single precision would help"),
@@ -178,8 +179,7 @@ PARAMETERS: dict[str, Meaning] = {
     ),
     "p_last": Meaning("bytes from beyond the second-level caches", {}, SMALLER, {"{:.3g} GB/s": "1e-9 / p_last"}),
     "p_memory": Meaning("bytes from beyond the last cache", {}, SMALLER, {"{:.3g} GB/s": "1e-9 / p_memory"}),
-    "p_store_second": _line("the second-level cache", "p_store_second"),
-    "p_store_last": _line("the last cache", "p_store_last"),
+    "p_store_second": _line("beyond the first-level cache", "p_store_second"),
     "p_store_memory": _line("memory", "p_store_memory"),
     "p_page": Meaning(
         "a jump to another page, for a line that no second-level cache has",

@@ -197,7 +197,7 @@ SIZES_OF_EVERYDAY = {
     },
 }
 LOADED_BYTES = 2.2e5
-"""Bytes of 256 KB that a first-level cache keeps of loads, beside some local memory: times say no more than about this."""
+"""Bytes that a first-level cache of 256 KB keeps of loads, beside local memory; measured times say it only roughly."""
 PEAKS = {"H200": {"p_dram": 4.8e12, "p_l2_load": 16.7e12}}
 """Bytes per second that a device's memory and second-level cache can move at most, by a part of the device's name."""
 
