@@ -15,7 +15,7 @@ from perfmodel.modelling.readings import Reading, readings
 from perfmodel.recipes.recipe import recipe
 
 DOCS = Path(__file__).parent
-MODELS = {"gpu": "nvidia-h200-e38dd1", "cpu": "amd-epyc-eb6565"}
+MODELS = {"gpu": "nvidia-h200-e38dd1", "cpu": "intel-xeon-processor-0b3c4a"}
 """The device of the calibration that each model's page shows."""
 TABLE = re.compile(r"(<!-- table: .*? -->\n).*(<!-- end of table -->)", re.DOTALL)
 

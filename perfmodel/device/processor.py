@@ -28,7 +28,7 @@ class Processor:
     last: int
 
 
-USUAL = Processor(16, 2**15, 2**20, 2**25)
+USUAL = Processor(16, 3 * 2**14, 2**21, 2**27)
 """A server's processor of today, where nobody can ask one."""
 
 
