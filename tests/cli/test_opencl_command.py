@@ -133,9 +133,9 @@ def test_a_device_is_enough_to_predict_by(source: str, capsys: pytest.CaptureFix
     [
         ([], "names no calibration; put one before the kernel, such as gpu@h200, or give a device by --device"),
         (["--device", "MI300"], "no calibration for 'MI300' is shipped; did you mean 'mi300x'"),
-        (["--device", "abacus"], "no calibration for 'abacus' is shipped (there are cpu@amd"),
+        (["--device", "abacus"], "no calibration for 'abacus' is shipped (there are cpu@intel"),
         (["--device", "h200", "gpu@h200"], "'gpu@h200' and --device h200 each name a calibration; leave out one"),
-        (["--device", ""], "a calibration is of one device; name it, as in cpu@amd"),
+        (["--device", ""], "a calibration is of one device; name it, as in cpu@intel"),
     ],
 )
 def test_a_missing_calibration_is_one_sentence(

@@ -75,7 +75,7 @@ WRITTEN_IN_OPENCL = frozenset(
         *("access_classes", "fast_walsh", "index_arithmetic", "random_expression", "reduction", "sq_mod"),
         *("straight_operations", "table_cipher", "work_group_size"),
         *("atomic_update", "constant_lookups", "decisions", "dependent_steps", "image_reads", "pointer_chase"),
-        *("row_passes", "sparse_rows"),
+        *("row_passes", "sparse_rows", "vector_functions", "windows"),
         *("private_array", "residency", "special_functions"),
     }
 )

@@ -36,6 +36,8 @@ IN_SOURCE = {
     "random_expression",
     "sq_mod",
     "straight_operations",
+    "vector_functions",
+    "windows",
     "work_group_size",
 }
 """Families that are OpenCL C themselves, and have to be as they are there."""
