@@ -178,8 +178,10 @@ def operations_of_scalar_code(kernel: low.LoweredKernel) -> float:
     It does one work-item after the other where a kernel calls functions of vectors, or moves vectors that need not be
     aligned. The vectors of the source are what instructions work on then.
     """
-    widths = [_width(node) for node in _nodes(kernel) if isinstance(node, low.Binary | low.Unary | low.Call)]
-    return sum(widths) / len(widths) if widths and any(map(_is_apart, _nodes(kernel))) else 0.0
+    if not any(map(_is_apart, _nodes(kernel))):
+        return 0.0
+    widths = [width_of(node.type) for node in _nodes(kernel) if isinstance(node, low.Binary | low.Unary | low.Call)]
+    return sum(widths) / len(widths) if widths else 1.0
 
 
 def _nodes(kernel: low.LoweredKernel) -> Iterator[object]:
@@ -195,10 +197,6 @@ def _is_apart(node: object) -> bool:
         case low.Load() | low.Store():
             return isinstance(node.access.type, Vector) and node.access.alignment < node.access.bytes
     return False
-
-
-def _width(node: low.Expression) -> int:
-    return width_of(node.type)
 
 
 def _is_unsigned(value: low.Expression) -> bool:
