@@ -59,7 +59,7 @@ class Windows(KernelGenerator):
     )
     checks = (
         ("border:*", "dtype:*", "index:*", "loops:*", "reach:*", "n:32"),
-        ("border:*", "index:*", "reach:1", "lsizes:8x8,32x8,64x4,256x1", "n:256"),
+        ("border:*", "index:*", "reach:1", "lsizes:8x8,8x32,32x8,64x4,256x1", "n:256"),
     )
 
     def program(self, variant: Mapping[str, str]) -> Any:

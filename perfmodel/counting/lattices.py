@@ -7,7 +7,7 @@ is a product, which isl need not count.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import islpy as isl
@@ -55,10 +55,7 @@ class Lattice:
         for step in self.steps:
             if step.axis == axis:
                 span = _extended(span, abs(step.by), step.times)
-        found = _distinct(
-            Step(step.axis, 0, step.times, step.coordinate, step.digit) if step.axis == axis else step
-            for step in self.steps
-        )
+        found = _distinct(replace(step, by=0) if step.axis == axis else step for step in self.steps)
         return None if found is None else [*found, span]
 
     def by_group(self) -> list[Extent] | None:
@@ -129,7 +126,13 @@ def lattice(
         if found is None:
             return None
         steps += found
-    return Lattice(tuple(steps), tuple(start), {name: box.extents[name] for name in groups}, tuple(repeats), box.sizes)
+    return Lattice(
+        steps=tuple(steps),
+        start=tuple(start),
+        groups={name: box.extents[name] for name in groups},
+        repeats=tuple(repeats),
+        sizes=box.sizes,
+    )
 
 
 def _name(value: Polynomial) -> str | None:
@@ -165,7 +168,9 @@ def _digits(
         for axis, by, other in quotients:
             if other <= divisor:
                 moved[axis] = moved.get(axis, 0) + by * (divisor // other)
-        steps += [Step(axis, by, times, coordinate, place) for axis, by in moved.items() if by]
+        steps += [
+            Step(axis=axis, by=by, times=times, coordinate=coordinate, digit=place) for axis, by in moved.items() if by
+        ]
     return steps
 
 

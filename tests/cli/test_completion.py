@@ -54,7 +54,7 @@ def offered(line: str, folder: Path) -> set[str]:
         ("perfmodel predict mine", {"mine.json"}),
         ("perfmodel rank mine.json matmul_", {"matmul_sq", "matmul_tiled"}),
         ("perfmodel rank mine.json matmul_sq tiled_", {"tiled_prefetch:"}),
-        ("perfmodel calibrate p_time --tags vec", {"vector_add"}),
+        ("perfmodel calibrate p_time --tags vec", {"vector_add", "vector_functions"}),
         ("perfmodel calibrate p_time --tags vector_add --protocol ", {"perflex", "quick", "unified"}),
         ("perfmodel reproduce perflex-matmul", {"perflex-matmul", "perflex-matmul-plus"}),
         ("perfmodel verify --device gp", {"gpu"}),

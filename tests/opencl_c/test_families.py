@@ -88,8 +88,8 @@ DECIDED_BY_DATA = {"floyd_warshall": ("if (found < known)", 0.0)}
 HUGE = ("span", str(2**26))
 """A tag whose arrays take a quarter of a GiB: for `make fuzz` and `make table`."""
 
-CLAMPED = {"image_reads": "photo"}
-"""An image that is read beyond its edges: only the emulation sees that samplers give pixels of the edge."""
+CLAMPED = {"image_reads": "photo", "windows": "x"}
+"""Pictures that are read beyond their edges: only the emulation sees all that pixels of the edge are given for."""
 
 
 def variants(generator: KernelGenerator) -> list[Variant]:

@@ -1,4 +1,4 @@
-"""What a processor's compiler sees of accesses and of functions, beside what Intel's says of the same kernels."""
+"""A processor's compiler sees some neighbours and no functions of vectors, as Intel's says of the same kernels."""
 
 from __future__ import annotations
 

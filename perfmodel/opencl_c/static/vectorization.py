@@ -19,7 +19,7 @@ from perfmodel.opencl_c.visitor import walk as nodes_within
 
 
 class Form(Enum):
-    """How a whole number depends on the place of a work-item along the first axis.
+    """A form says how a whole number depends on the place of a work-item along the first axis.
 
     Attributes:
         NUMBER: not at all, as it is written in the source.
@@ -79,7 +79,7 @@ class Vectorization:
 
     @cached_property
     def _is_bounded_below(self) -> bool:
-        """Whether the kernel asks if a work-item's place of 32 bits is below a number."""
+        """True if the kernel asks whether a work-item's place of 32 bits is below a number."""
         return any(
             isinstance(node, low.Binary)
             and node.operator in ("<", ">=", ">", "<=")
