@@ -20,14 +20,14 @@ from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, 
 from perfmodel.counting.lattices import Lattice, lattice
 from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.counting.symbolic import EVERYWHERE, ZERO, Bounds, Monomial, Polynomial, coordinate, is_coordinate
+from perfmodel.counting.symbolic import EVERYWHERE, ZERO, Bounds, Monomial, Polynomial, coordinate
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, is_scattered, row_of, weights_of
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.private_accesses import private_accesses
-from perfmodel.opencl_c.static.sampling import AddressSampler, SampledAddresses
+from perfmodel.opencl_c.static.sampling import AddressSampler, SampledAddresses, addresses_of_group
 from perfmodel.opencl_c.static.scratch import ScratchArray
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.static.vectorization import Vectorization
@@ -39,8 +39,6 @@ HIDDEN = frozenset(("hidden",))
 """Tags an access of which a processor's compiler does not see whether neighbours touch neighbouring places."""
 MOST_IN_REGISTERS = 32
 """So many numbers that a body loads stay in registers at most, to be used again."""
-MOST_LANES = 256
-"""No more work-items have their addresses looked at one by one; these are some sub-groups."""
 
 
 @dataclass(frozen=True)
@@ -241,33 +239,13 @@ class StaticAccesses:
 
     def _sampled(self, pointer: low.Expression, place: PointsTo | None) -> SampledAddresses | None:
         if self.sampler is None:
-            lanes = self._lanes(place)
+            single = None if place is None else place.offset.single
+            lanes = None if single is None else addresses_of_group(single, self.domains)
             return None if lanes is None else SampledAddresses((lanes,), None, None)
         found, piece = self.sampler.addresses(pointer), None if place is None else place.offset.single
         if found is not None or piece is None:
             return found
         return self.sampler.addresses_in_loops(piece, self.domains.axes, self.bounds)
-
-    def _lanes(self, place: PointsTo | None) -> tuple[int, ...] | None:
-        """Returns bytes from a group's first work-item to each of the next, in the first iterations of all loops."""
-        piece = None if place is None else place.offset.single
-        if piece is None:
-            return None
-        axes = self.domains.along("local", self.domains.axes)
-        moving = Polynomial({m: c for m, c in piece.terms.items() if Polynomial({m: 1}).names() & axes.keys()})
-        others = {name: 0 for name in moving.names() if is_coordinate(name)}
-        extents = [size if isinstance(size, int) else 1 for size in self.domains.local_sizes]
-        found = []
-        for item in range(min(math.prod(extents), MOST_LANES)):
-            values, rest = dict(others), item
-            for axis, extent in enumerate(extents):
-                values |= {name: rest % extent for name, own in axes.items() if own == axis}
-                rest //= extent
-            offset = moving.at(values)
-            if offset is None:
-                return None
-            found.append(offset)
-        return tuple(offset - found[0] for offset in found)
 
     # --- strides
 

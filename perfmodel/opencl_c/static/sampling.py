@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.distinct import distinct
+from perfmodel.counting.domains import Domains
 from perfmodel.counting.symbolic import Bounds, Polynomial, is_coordinate
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
@@ -58,6 +59,26 @@ class SampledAddresses:
         """Returns the addresses of pixels that take so many times the bytes that they were thought to."""
         groups = tuple(tuple(int(address * times) for address in group) for group in self.groups)
         return SampledAddresses(groups, None if self.reach is None else int(self.reach * times), self.fresh)
+
+
+def addresses_of_group(address: Polynomial, domains: Domains) -> tuple[int, ...] | None:
+    """Returns bytes from a group's first work-item to each of the next, in the first iterations of all loops; None
+    where sizes decide on them."""
+    axes = domains.along("local", domains.axes)
+    moving = Polynomial({m: c for m, c in address.terms.items() if Polynomial({m: 1}).names() & axes.keys()})
+    others = {name: 0 for name in moving.names() if is_coordinate(name)}
+    extents = [size if isinstance(size, int) else 1 for size in domains.local_sizes]
+    found = []
+    for item in range(min(math.prod(extents), MOST_ITEMS)):
+        values, rest = dict(others), item
+        for axis, extent in enumerate(extents):
+            values |= {name: rest % extent for name, own in axes.items() if own == axis}
+            rest //= extent
+        offset = moving.at(values)
+        if offset is None:
+            return None
+        found.append(offset)
+    return tuple(offset - found[0] for offset in found)
 
 
 class AddressSampler:
