@@ -15,7 +15,10 @@ from perfmodel.models.cpu_scales import SCALES
 GUIDE = "Intel's Optimization Reference Manual, Golden Cove"
 LOW, HIGH, CORES = 2.6, 4.2, 2
 
-NEIGHBOURS = "work-items side by side along the first axis that {} elements side by side would help"
+NEIGHBOURS = (
+    "work-items side by side along the first axis that {} elements side by side would help, by indices of type size_t, "
+    "as an int might wrap around between them"
+)
 FEWER = "fewer loads would help: results kept in registers, several results for each work-item"
 SMALLER = "smaller tiles, or loops arranged so that data are used again sooner, would help"
 PADDED = "rows padded by a line of 64 bytes, so that their pitch is no power of two, would help"
