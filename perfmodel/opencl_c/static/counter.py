@@ -32,7 +32,6 @@ from perfmodel.opencl_c.static.known_numbers import known
 from perfmodel.opencl_c.static.loops import Loops
 from perfmodel.opencl_c.static.scratch import words_in_registers
 from perfmodel.opencl_c.static.values import Components, PointsTo, Value
-from perfmodel.opencl_c.static.vectorization import operations_of_scalar_code
 from perfmodel.opencl_c.types import Pointer, Vector, element_of, is_float
 
 
@@ -153,7 +152,7 @@ class StaticCounter(Loops):
             scratch=tuple((name, each.bytes) for name, each in self.scratch.items()),
             grid=tuple(finished(self.domains.product([count])) for count in group_counts),
             registers=words_in_registers(self.kernel, self.scratch) + RESERVED,
-            scalar_operations=operations_of_scalar_code(self.kernel),
+            scalar_operations=self.properties.scalar_operations,
         )
 
     def parameter(self, register: low.Register) -> Value:

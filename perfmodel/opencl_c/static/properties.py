@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.scratch import scratch_arrays
-from perfmodel.opencl_c.static.vectorization import Vectorization
+from perfmodel.opencl_c.static.vectorization import Vectorization, operations_of_scalar_code
 from perfmodel.opencl_c.static.waits import Waits
 from perfmodel.opencl_c.static.written_out import WrittenOut
 
@@ -28,6 +28,11 @@ class Properties:
         self.scratch = scratch_arrays(kernel)
         self.waits = Waits(kernel, self.operations, self.scratch)
         self.vectorization = Vectorization(kernel, self.operations, self.waits.written_out)
+
+    @cached_property
+    def scalar_operations(self) -> float:
+        """The operations that an instruction does at once where work-items become no lanes; 0 where they do."""
+        return operations_of_scalar_code(self._kernel)
 
     @cached_property
     def written_out(self) -> WrittenOut:

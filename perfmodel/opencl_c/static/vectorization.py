@@ -129,9 +129,9 @@ class Vectorization:
         if value.operator not in ("+", "-", "|") or not other.is_same or (value.operator == "-" and left.is_same):
             return Form.OTHER
         if place is Form.NARROW and value.type.size == 4:
-            if other is Form.SAME:
-                return Form.OTHER if _is_unsigned(value) else Form.SUM
-            return Form.OTHER if _is_unsigned(value) else Form.NARROW
+            if _is_unsigned(value):
+                return Form.OTHER
+            return Form.SUM if other is Form.SAME else Form.NARROW
         return place
 
     def _form_of_register(self, register: low.Register) -> Form:
