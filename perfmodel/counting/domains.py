@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -38,6 +38,11 @@ class Region:
     inames: frozenset[str]
     factor: Frequency = ALWAYS
     moving: frozenset[str] = frozenset()
+
+    def without(self, names: Collection[str]) -> Region:
+        """Returns the region in which all values of some loop variables are one."""
+        kept = self.inames - set(names)
+        return self if kept == self.inames else replace(self, points=projected_on(self.points, kept), inames=kept)
 
 
 class Domains(Points):

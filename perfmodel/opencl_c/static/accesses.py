@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -14,19 +13,19 @@ import islpy as isl
 
 from perfmodel.counting.access_classes import access_class
 from perfmodel.counting.budget import unless_too_hard
-from perfmodel.counting.counts import AccessCount, Footprint, Stride
-from perfmodel.counting.domains import Domains, Region, projected_on
+from perfmodel.counting.counts import AccessCount, Executions, Footprint, Stride
+from perfmodel.counting.domains import Domains, Region
 from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, TouchedSets, addresses
 from perfmodel.counting.lattices import Lattice, lattice
 from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.symbolic import EVERYWHERE, ZERO, Bounds, Monomial, Polynomial, coordinate
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, is_scattered, row_of, weights_of
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.private_accesses import private_accesses
+from perfmodel.opencl_c.static.repeated_loads import ALL, RepeatedLoads
 from perfmodel.opencl_c.static.sampling import AddressSampler, SampledAddresses, addresses_of_group
 from perfmodel.opencl_c.static.scratch import ScratchArray
 from perfmodel.opencl_c.static.values import PointsTo, Value
@@ -37,8 +36,6 @@ IMAGE, CONSTANT = frozenset(("image",)), frozenset(("constant",))
 """Tags of accesses that texture units and constant caches serve."""
 HIDDEN = frozenset(("hidden",))
 """Tags an access of which a processor's compiler does not see whether neighbours touch neighbouring places."""
-MOST_IN_REGISTERS = 32
-"""So many numbers that a body loads stay in registers at most, to be used again."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +87,7 @@ class StaticAccesses:
         self.domains, self.arrays, self.sampler, self.scratch = domains, arrays, sampler, scratch
         self.waits, self.vectorization, self.is_compiled, self.bounds = waits, vectorization, is_compiled, bounds
         self.found: list[tuple[AccessCount, _Unplaced | None]] = []
+        self.repeated = RepeatedLoads(waits.written_out)
         self.touched = Footprints(domains)
         self.waiting: list[tuple[str, GlobalArray, str, PointsTo | None, Region, int]] = []
 
@@ -112,8 +110,10 @@ class StaticAccesses:
         strides = self._strides(known, unit, region, loops)
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
         is_kept = self.is_compiled and direction == "load" and space in ("global", "local")
-        executed = self._executed(access, known, region, loops) if is_kept else region
-        count = self._count(access, space, direction, pointer, strides, region, executed, loops, iterations, pattern)
+        address = None if known is None else known.offset.single
+        executed, part = self.repeated.left(access, address, region, loops) if is_kept else (region, ALL)
+        executions = self.domains.executions(executed).scaled(float(part))
+        count = self._count(access, space, direction, pointer, strides, region, executions, loops, iterations, pattern)
         self.found.append((count, (access, pointer, known, region)))
         variable = access.variable
         if space == "global" and variable is not None and variable in self.arrays:
@@ -134,7 +134,7 @@ class StaticAccesses:
         pointer: low.Expression,
         strides: Mapping[str, Stride],
         region: Region,
-        executed: Region,
+        executions: Executions,
         loops: Sequence[low.Loop],
         iterations: Sequence[Iteration],
         pattern: str,
@@ -149,12 +149,12 @@ class StaticAccesses:
         around = [loop.name for loop in loops if loop.name not in (written if self.is_compiled else unrolled)]
         # Of loops that were gone through one by one, it is known how many iterations a compiler writes out.
         again = [each for each in iterations if each.loop.unroll != WHOLE or each.loop.name in written - unrolled]
-        once = _without(region, {coordinate(name) for name in unrolled})
+        once = region.without({coordinate(name) for name in unrolled})
         wait = self.waits.of(access)
         innermost = next((coordinate(loop.name) for loop in reversed(loops) if loop.name not in written), None)
         entered = None
         if wait.share < wait.least and innermost in once.inames:
-            entered = self.domains.executions(_without(once, {innermost}))
+            entered = self.domains.executions(once.without({innermost}))
         share = self.scratch[access.variable or ""].share if space == "scratch" else 1.0
         return AccessCount(
             space=space,
@@ -166,7 +166,7 @@ class StaticAccesses:
             local_strides=local,
             group_strides=group,
             loop_strides={loop.name: strides.get(coordinate(loop.name), _stride(ZERO)) for loop in loops},
-            executions=self.domains.executions(executed).scaled(share),
+            executions=executions.scaled(share),
             body=(*around, *map(str, again)),
             rounds=self.domains.executions(once).scaled(share),
             footprint=None,
@@ -184,26 +184,6 @@ class StaticAccesses:
         """Returns the bytes that an access moves; pixels are read as more than they are."""
         array = self.arrays.get(access.variable or "")
         return access.bytes if array is None or array.pixel is None else array.pixel
-
-    def _executed(
-        self, access: low.Access, place: PointsTo | None, region: Region, loops: Sequence[low.Loop]
-    ) -> Region:
-        """Returns where a load is left once loops are written out: what an iteration has loaded stays in a register for
-        those that load it again, if nothing is stored in between and there are few such numbers."""
-        single = None if place is None else place.offset.single
-        if single is None:
-            return region
-        inner = list(itertools.takewhile(lambda loop: loop.name in self.waits.written_out, reversed(loops)))
-        moving = single.names()
-        again = [coordinate(each.name) not in moving and not stores_to(each, access.space) for each in inner]
-        if True not in again:
-            return region
-        outermost = len(again) - again[::-1].index(True)
-        within = [loop for loop, is_again in zip(inner[:outermost], again, strict=False) if not is_again]
-        if math.prod(self.waits.written_out[loop.name] for loop in within) > MOST_IN_REGISTERS:
-            return region
-        dropped = {coordinate(loop.name) for loop, is_again in zip(inner, again, strict=True) if is_again}
-        return _without(region, dropped)
 
     def _tags(self, access: low.Access, pointer: low.Expression) -> frozenset[str]:
         """Returns what tells an access from others that go another way: to images, constants, lane by lane."""
@@ -466,22 +446,6 @@ def tags_of(access: low.Access, is_argument: bool, is_image: bool) -> frozenset[
     if is_image:
         return IMAGE
     return CONSTANT if not is_argument and access.space == "constant" else frozenset()
-
-
-def stores_to(loop: low.Loop, space: str) -> bool:
-    """Returns whether a loop stores to a space of memory, or waits for others that may."""
-    return any(
-        isinstance(each, low.Barrier) or (isinstance(each, low.Store | low.Atomic) and each.access.space == space)
-        for each in walks.simple_statements(loop.body)
-    )
-
-
-def _without(region: Region, loops: Collection[str]) -> Region:
-    """Returns a region in which all iterations of some loops, by their coordinates, are one."""
-    kept = region.inames - set(loops)
-    if kept == region.inames:
-        return region
-    return replace(region, points=projected_on(region.points, kept), inames=kept)
 
 
 def _interior(pieces: Sequence[Polynomial], names: Sequence[str]) -> list[Polynomial]:

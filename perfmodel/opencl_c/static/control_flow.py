@@ -191,11 +191,10 @@ class Walk(ABC):
         found: dict[frozenset[str], Operations] = {}
         for once, operations in self.properties.written_out.of_block(block, around):
             if not later.intersection(once):
-                kept = region.inames - {coordinate(name) for name in once}
-                found[kept] = found.get(kept, Operations()) + operations
-        for kept, operations in found.items():
-            points = region.points if kept == region.inames else projected_on(region.points, kept)
-            executions = self.domains.executions(replace(region, points=points, inames=kept))
+                dropped = region.inames & {coordinate(name) for name in once}
+                found[dropped] = found.get(dropped, Operations()) + operations
+        for dropped, operations in found.items():
+            executions = self.domains.executions(region.without(dropped))
             for (kind, dtype), times in operations.items():
                 yield OperationCount(kind, dtype, times, executions)
 

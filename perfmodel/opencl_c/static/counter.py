@@ -12,7 +12,7 @@ import islpy as isl
 from perfmodel.basics.errors import CountingError
 from perfmodel.counting.budget import extended, within_budget
 from perfmodel.counting.counts import RESERVED, ChainCount, CollectiveCount, Executions, KernelCounts
-from perfmodel.counting.domains import Region, projected_on
+from perfmodel.counting.domains import Region
 from perfmodel.counting.symbolic import (
     ZERO,
     Pieces,
@@ -206,12 +206,12 @@ class StaticCounter(Loops):
         kept = [loop for loop in self.loops if self.loop_name(loop) not in apart]
         if not operations or not (kept or self.current):
             return
-        points = projected_on(region.points, region.inames - apart)
-        iterations = self.domains.executions(replace(region, points=points, inames=region.inames - apart))
+        around = region.without(apart)
+        iterations = self.domains.executions(around)
         # Statements that change one variable at the same points wait for each other.
         result = statement.register if isinstance(statement, low.Assign) else self.evaluate(statement.pointer)
         loops = (*(loop.name for loop in self.loops), *map(str, self.current))
-        key = (result, loops, bool(kept), str(points), region.factor)
+        key = (result, loops, bool(kept), str(around.points), region.factor)
         before, _ = self.chains.get(key, (Counter(), iterations))
         self.chains[key] = (before + operations, iterations)
 
@@ -234,8 +234,7 @@ class StaticCounter(Loops):
         return any(register in self.carried[loop.name] for loop in innermost)
 
     def barrier(self, region: Region) -> None:
-        kept = region.inames - self.domains.along("local", region.inames).keys()
-        met = self.domains.met(replace(region, points=projected_on(region.points, kept), inames=kept))
+        met = self.domains.met(region.without(self.domains.along("local", region.inames)))
         old = self.barriers
         subgroups = None if old[1] is None or met[1] is None else old[1] + met[1]
         self.barriers = (old[0] + met[0], subgroups, old[2] + met[2])

@@ -191,18 +191,41 @@ class Waits:
         for register in walks.registers_set(_parts(loop)):
             self.numbers.pop(register, None)
 
-    def _iterations(self, loop: low.Loop) -> int | None:
-        """Returns how many iterations a loop has that a compiler writes out as a whole; None for others."""
+    def _iterations(self, loop: low.Loop, numbers: Mapping[low.Register, int] | None = None) -> int | None:
+        """Returns how many iterations a loop has that a compiler writes out as a whole; None for others.
+
+        Args:
+            numbers: registers whose values are known before the loop; those known so far without.
+        """
+        numbers = self.numbers if numbers is None else numbers
         step, bound = _step(loop), _bound(loop)
-        start = None if step is None else self.numbers.get(step.register)
+        start = None if step is None else numbers.get(step.register)
         if step is None or bound is None or start is None or loop.unroll == STAYS or _leaves(loop):
             return None
         by = _number_added(step)
         left = (bound - start) * (1 if by > 0 else -1)
         iterations = -(-left // abs(by))
-        length = sum(map(self._length, walks.straights(loop.body)))
-        is_short = loop.unroll == WHOLE or iterations * length <= MOST_INLINED
-        return iterations if iterations > 0 and is_short else None
+        if iterations <= 0 or loop.unroll == WHOLE:
+            return iterations if iterations > 0 else None
+        return iterations if iterations * self._written_length(loop.body, dict(numbers)) <= MOST_INLINED else None
+
+    def _written_length(self, statements: Iterable[low.Statement], numbers: dict[low.Register, int]) -> int:
+        """Returns the instructions of statements once the loops in them are written out that will be."""
+        length = 0
+        for statement in statements:
+            match statement:
+                case low.Straight():
+                    length += self._copied_length(statement)
+                    for simple in statement.statements:
+                        _note_number(simple, numbers)
+                case low.If():
+                    length += self._written_length((*statement.then, *statement.otherwise), numbers)
+                case low.Scope():
+                    length += self._written_length(statement.body, numbers)
+                case low.Loop():
+                    times = self._iterations(statement, numbers) or 1
+                    length += times * self._written_length(statement.body, numbers)
+        return length
 
     def _add(self, body: _Body, unrolled: int) -> None:
         is_far = any(access.space in WAITED_FOR["global"] for access in body.levels)
@@ -286,6 +309,14 @@ class Waits:
             length += times * (LONG_QUOTIENT if is_quotient else LONG.get(kind, 1))
         return length
 
+    def _copied_length(self, block: low.Straight) -> int:
+        """Returns the instructions of a block in each copy of a loop's body: its index arithmetic becomes numbers."""
+        nodes = (node.access for statement in block.statements for node in walks.accesses_of(statement))
+        length = sum(self._is_waited_for(access) for access in nodes)
+        for (kind, _), times in self.operations.of(block).values.items():
+            length += times * {"madd": 2, **LONG}.get(kind, 1)
+        return length
+
     # --- statements
 
     def _simple(self, statement: low.Simple, body: _Body, under: int) -> None:
@@ -297,9 +328,7 @@ class Waits:
             level += 1
         if register is not None:
             self.known[register] = max(level, under)
-            self.numbers.pop(register, None)
-            if isinstance(statement, low.Assign) and (number := _whole(statement.value)) is not None:
-                self.numbers[register] = number
+            _note_number(statement, self.numbers)
         if isinstance(statement, low.Barrier):
             if statement.is_of_group:
                 body.stop()
@@ -382,6 +411,15 @@ class Waits:
 
     def _is_called(self, expression: low.Expression) -> bool:
         return any(_is_call(part, self.kernel.is_exact) for part in walks.walk(expression))
+
+
+def _note_number(statement: low.Simple, numbers: dict[low.Register, int]) -> None:
+    """Notes in place the number that a statement gives a register, or that it gives it another value."""
+    register = walks.register_set(statement)
+    if register is not None:
+        numbers.pop(register, None)
+        if isinstance(statement, low.Assign) and (number := _whole(statement.value)) is not None:
+            numbers[register] = number
 
 
 def _kind_of(access: low.Access) -> str:

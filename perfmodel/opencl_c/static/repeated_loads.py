@@ -1,0 +1,90 @@
+"""Tells which loads are left of loops that a compiler writes out: what one copy of the body has loaded stays in a
+register for those that load it again.
+
+Windows that slide over a row load most of it again: ``x[i + d]``, with three copies of ``d`` in four of ``i``, is six
+places and not twelve. The loads that stand in one loop nest are compared with each other, too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from perfmodel.counting.domains import Region
+from perfmodel.counting.symbolic import Monomial, Polynomial, coordinate
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
+
+MOST_IN_REGISTERS = 96
+"""So many numbers that a body loads stay in registers at most, to be used again."""
+
+ALL = Fraction(1)
+"""All of a load's executions are left."""
+
+
+class RepeatedLoads:
+    """Follows the loads of a kernel in the order in which they stand.
+
+    Args:
+        written_out: the loops that a compiler writes out, by name, each with its iterations.
+    """
+
+    def __init__(self, written_out: Mapping[str, int]) -> None:
+        self.written_out = written_out
+        self.loaded: dict[tuple[str | None, int, tuple[str, ...], Polynomial], list[tuple[Any, set[int]]]] = {}
+
+    def left(
+        self, access: low.Access, address: Polynomial | None, region: Region, loops: Sequence[low.Loop]
+    ) -> tuple[Region, Fraction]:
+        """Returns the points at which a load is left, and the part of its executions there that is.
+
+        Args:
+            address: in bytes; None where it is not known.
+            loops: around it, the innermost last.
+        """
+        inner = itertools.takewhile(lambda loop: self._is_one_piece(loop, access.space), reversed(loops))
+        copies = {coordinate(loop.name): self.written_out[loop.name] for loop in inner}
+        if address is None or not copies:
+            return region, ALL
+        steps = {name: step for name in copies if (step := _step(address, name)) is not None}
+        if len(steps) < len(copies):
+            return region, ALL
+        moving = {name: step for name, step in steps.items() if step}
+        places = {address.terms.get((), 0)}
+
+        def moves(monomial: Monomial) -> bool:
+            return bool(moving.keys() & Polynomial({monomial: 1}).names())
+
+        for name, step in moving.items():
+            places = {place + step * turn for place in places for turn in range(copies[name])}
+            if len(places) > MOST_IN_REGISTERS:
+                return region, ALL
+        apart = {monomial: times for monomial, times in address.terms.items() if monomial and not moves(monomial)}
+        nest = access.variable, access.bytes, tuple(copies), Polynomial(apart)
+        before = self.loaded.setdefault(nest, [])
+        seen = {place for points, others in before if points.plain_is_equal(region.points) for place in others}
+        before.append((region.points, places))
+        return region.without(copies.keys() - moving.keys()), Fraction(
+            len(places - seen), math.prod(copies[name] for name in moving)
+        )
+
+    def _is_one_piece(self, loop: low.Loop, space: str) -> bool:
+        """Returns whether the copies of a loop's body share what they load."""
+        return loop.name in self.written_out and not _stores_to(loop, space)
+
+
+def _step(address: Polynomial, name: str) -> int | None:
+    """Returns by how many bytes an address moves from one iteration to the next; None where it is no number."""
+    found = address.coefficient(name)
+    return None if found is None else found.constant
+
+
+def _stores_to(loop: low.Loop, space: str) -> bool:
+    """Returns whether a loop stores to a space of memory, or waits for others that may."""
+    return any(
+        isinstance(each, low.Barrier) or (isinstance(each, low.Store | low.Atomic) and each.access.space == space)
+        for each in walks.simple_statements(loop.body)
+    )
