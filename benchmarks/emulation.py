@@ -1,10 +1,12 @@
 """Measures what emulating one work-group costs: at growing sizes, beside the whole grid, and beside oclgrind.
 
     python -m benchmarks.emulation --out docs/results/emulation.txt
+    python -m benchmarks.emulation --beside-oclgrind transpose reduction
 
 The applications are those of Panwar et al., Table II (AES as `table_cipher`), and the whole grid by one group is their
 Table III. A whole grid that would take longer than `--most` seconds is estimated from a sample of its groups, and
-marked by ≈. oclgrind runs the same group of the same launch, once plainly and once counting instructions.
+marked by ≈. oclgrind runs the same group of the same launch, plainly and counting instructions, in turns with ours; the
+smallest times of all turns are shown.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -58,20 +61,28 @@ APPLICATIONS: dict[str, tuple[str, tuple[dict[str, int], ...]]] = {
         ({"n": 196608}, {"n": 2**20}, {"n": 2**24}),
     ),
 }
-REPEATS = 3
+REPEATS = 10
 BATCH = 64
+TURNS = 6
+TURNING = 30.0
+"""Turns beside oclgrind end after so many seconds."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="what emulation costs")
     parser.add_argument("--most", type=float, default=60.0, metavar="S", help="of a whole grid (default: 60)")
     parser.add_argument("--out", type=Path, help="file for the tables")
+    parser.add_argument(
+        "--beside-oclgrind", nargs="+", choices=APPLICATIONS, metavar="NAME", help="only these, beside oclgrind alone"
+    )
     parsed = parser.parse_args()
     collection = pm.KernelCollection(pm.ALL_GENERATORS)
-    kernels = {name: _kernel(collection, tags, sizes[0]) for name, (tags, sizes) in APPLICATIONS.items()}
-    text = _growing(kernels, parsed.most)
+    chosen = parsed.beside_oclgrind or APPLICATIONS
+    kernels = {name: _kernel(collection, APPLICATIONS[name][0], APPLICATIONS[name][1][0]) for name in chosen}
+    tables = [] if parsed.beside_oclgrind else [_growing(kernels, parsed.most)]
     if shutil.which("oclgrind"):
-        text += "\n\n" + _beside_oclgrind(kernels)
+        tables.append(_beside_oclgrind(kernels))
+    text = "\n\n".join(tables)
     print(text)
     if parsed.out:
         parsed.out.write_text(text + "\n")
@@ -122,15 +133,24 @@ def _beside_oclgrind(kernels: dict[str, pm.Kernel]) -> str:
         launch = kernel.launch()
         counts = [total // items for total, items in zip(launch.global_size, launch.local_size, strict=True)]
         many = list(np.ndindex(*counts[::-1]))[:BATCH]
-        plain, counting = (
-            _oclgrind(replace(launch, global_size=launch.local_size), options) for options in ((), ("--inst-counts",))
-        )
-        one, full = _one_group(kernel, True), _one_group(kernel, False)
-        batch = pm.emulate(kernel, groups=[place[::-1] for place in many], checks=False).emulation
-        shared = batch.seconds / len(batch.groups)
+        one_group = replace(launch, global_size=launch.local_size)
+        turns: list[tuple[float, ...]] = []
+        began = time.perf_counter()
+        while len(turns) < TURNS and time.perf_counter() - began < TURNING:
+            batch = pm.emulate(kernel, groups=[place[::-1] for place in many], checks=False).emulation
+            turns.append(
+                (
+                    _oclgrind(one_group, ()),
+                    _oclgrind(one_group, ("--inst-counts",)),
+                    _one_group(kernel, True),
+                    _one_group(kernel, False),
+                    batch.seconds / len(batch.groups),
+                )
+            )
+        plain, counting, one, full, shared = map(min, zip(*turns, strict=True))
         sizes = " ".join(f"{key}={value}" for key, value in kernel.sizes.items())
         row = [name, sizes, *(f"{1e3 * seconds:.2f}" for seconds in (plain, counting, one, full, shared))]
-        rows.append([*row, *(f"{counting / seconds:.0f}" for seconds in (one, full, shared))])
+        rows.append([*row, *(f"{counting / seconds:.1f}" for seconds in (one, full, shared))])
     header = ["application", "sizes", "oclgrind", "counting", "one", "all turns", f"of {BATCH}"]
     header += ["counting / one", "/ all turns", f"/ of {BATCH}"]
     return "Milliseconds a work-group, beside oclgrind on the same group\n\n" + grid(header, rows)

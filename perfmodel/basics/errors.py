@@ -70,6 +70,11 @@ class DecidedByDataError(CountingError):
     """Raised for a kernel whose counts depend on data, of which nothing is said."""
 
 
+class UnknownAddressError(CountingError):
+    """Raised for a kernel that is not counted for all sizes, as only sizes that are numbers tell where it accesses
+    memory."""
+
+
 class OutOfBudgetError(CountingError):
     """Raised for a kernel whose counts need more work than is spent on one, see `perfmodel.counting.budget`."""
 

@@ -27,6 +27,7 @@ from typing import Any
 import islpy as isl
 
 from perfmodel.counting.domains import Domains, Region
+from perfmodel.counting.points import made_once
 from perfmodel.counting.symbolic import Floor, Monomial, Pieces, Polynomial, name, number, quotient_of
 
 
@@ -65,7 +66,7 @@ class _Row:
     def kind(self, index: Pieces) -> str:
         if self.coordinate is None:
             return "constant"
-        between = self.between(self.coordinate)
+        between = self.domains.neighbours(self.points, self.coordinate, self.between)
         if between.is_empty():
             return "constant"
         cases = {self.of_case(between, condition, value, self.coordinate) for condition, value in index.pieces}
@@ -101,7 +102,8 @@ class _Row:
         names = [points.get_dim_name(isl.dim_type.set, axis) for axis in range(points.dim(isl.dim_type.set))]
         before, behind = (", ".join(new if n == row else n for n in names) for new in ("__from", "__to"))
         sizes = ", ".join(sorted(self.domains.sizes))
-        found = points.apply(isl.Map(f"[{sizes}] -> {{ [{before}] -> [{behind}] : {relation} }}"))
+        text = f"[{sizes}] -> {{ [{before}] -> [{behind}] : {relation} }}"
+        found = points.apply(made_once(text, lambda: isl.Map(text)))
         for axis, dimension in enumerate(names):
             found = found.set_dim_name(isl.dim_type.set, axis, dimension)
         return found
@@ -119,8 +121,8 @@ class _Row:
         space = self.points.space
         names = [space.get_dim_name(isl.dim_type.set, axis) for axis in range(space.dim(isl.dim_type.set))]
         sizes = ", ".join(sorted(self.domains.sizes))
-        found = isl.Set(f"[{sizes}] -> {{ [{', '.join(names)}] : {condition} }}")
-        return found.align_params(space)
+        text = f"[{sizes}] -> {{ [{', '.join(names)}] : {condition} }}"
+        return made_once(text, lambda: isl.Set(text)).align_params(space)
 
 
 def without_remainders(index: Polynomial, names: Collection[str]) -> Polynomial:

@@ -3,7 +3,7 @@ count."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -28,11 +28,12 @@ class Box:
     sizes: Any
 
 
-def box_of(points: Any, assumptions: Any) -> Box | None:
+def box_of(points: Any, assumptions: Any, one_object: Callable[[Any], Any]) -> Box | None:
     """Returns an isl set as a box; None where it is none, or none that is seen at a glance.
 
     Args:
         assumptions: isl set of what is known of the sizes.
+        one_object: makes one object of extents that are equal functions of the sizes.
     """
     parts = points.get_basic_sets()
     if len(parts) != 1 or parts[0].dim(isl.dim_type.div):
@@ -70,7 +71,7 @@ def box_of(points: Any, assumptions: Any) -> Box | None:
         least, most = _most(low), _most([None if h is None else -h for h in high])
         starts[name] = least
         if least is None or most is None:
-            extents[name] = points.dim_max(axis) - points.dim_min(axis) + 1
+            extents[name] = one_object(points.dim_max(axis) - points.dim_min(axis) + 1)
         elif -most < least:
             return None
         else:

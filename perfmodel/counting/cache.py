@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perfmodel.basics.disk_cache import DiskCache, is_on
-from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError
+from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError, UnknownAddressError
 from perfmodel.basics.provenance import versions
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.serialization import from_data, to_data
@@ -20,7 +20,7 @@ ENTRIES = DiskCache("counts", most=16384)
 """Counts are some 20 kB each: those of all kernels that a model of any kernel is made and judged with have room."""
 PACKAGES = ("loopy", "islpy", "islpy-barvinok", "pymbolic")
 """The packages that count programs, beside perfmodel itself."""
-REFUSALS = {kind.__name__: kind for kind in (CountingError, OutOfBudgetError, DecidedByDataError)}
+REFUSALS = {kind.__name__: kind for kind in (CountingError, OutOfBudgetError, DecidedByDataError, UnknownAddressError)}
 
 
 def cached_counts(

@@ -106,10 +106,10 @@ class Domains(Points):
         of_groups, of_items = self.unused("group", region.inames), self.unused("local", region.inames)
         in_group, on_grid = self.along("local", region.inames), region.inames & self.axes.keys()
         extents = box.extents.items()
-        by_item = self._product((*box.extents.values(), *of_groups, *of_items))
-        by_group = self._product((*(extent for name, extent in extents if name not in in_group), *of_groups))
+        by_item = self.product((*box.extents.values(), *of_groups, *of_items))
+        by_group = self.product((*(extent for name, extent in extents if name not in in_group), *of_groups))
         iterations = (extent for name, extent in extents if name not in on_grid)
-        longest = self._product((*self.group_counts, *self.local_sizes, *iterations))
+        longest = self.product((*self.group_counts, *self.local_sizes, *iterations))
         return self.within(by_item, box.sizes), self.within(by_group, box.sizes), [self.within(longest, box.sizes)]
 
     def _of_the_longest(self, region: Region) -> list[Any]:

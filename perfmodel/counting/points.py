@@ -79,7 +79,9 @@ class Points:
         self._remembered: dict[str, Any] = {}
         self._numbers: dict[int, Any] = {}
         self._functions: dict[str, QuasiPolynomial] = {}
-        self._products: dict[tuple[Any, ...], tuple[tuple[Any, ...], Any]] = {}
+        self._products: dict[tuple[int, ...], tuple[list[Any], Any]] = {}
+        self._extents: dict[str, Any] = {}
+        self._neighbours: dict[str, tuple[Any, int]] = {}
 
     def cardinality(self, points: Any, effort: Effort = EXECUTIONS) -> Any:
         """Returns the number of points of a set, as an isl polynomial of the sizes; a bound from above without
@@ -107,12 +109,16 @@ class Points:
         """Returns a set as a box; None where it is none."""
         key = str(points)
         if key not in self._boxes_found:
-            self._boxes_found[key] = box_of(points, self.assumptions)
+            self._boxes_found[key] = box_of(points, self.assumptions, self._one_object)
         return self._boxes_found[key]
+
+    def _one_object(self, extent: Any) -> Any:
+        """Returns a function of the sizes, as one object for equal ones, so that products are found again."""
+        return self._extents.setdefault(str(extent), extent)
 
     def of_box(self, box: Box) -> Any:
         """Returns the number of points of a box."""
-        return self.within(self._product(box.extents.values()), box.sizes)
+        return self.within(self.product(box.extents.values()), box.sizes)
 
     def within(self, count: Any, sizes: Any) -> Any:
         """Returns a count that is zero but for some sizes, see `Box`."""
@@ -160,26 +166,33 @@ class Points:
         return total
 
     def remembered(self, text: str, make: Callable[[], Any]) -> Any:
-        """Returns a set or relation that a text says and a function makes, which loops ask for again and again."""
+        """Returns a set or relation that a text says and a function makes, which loops ask for again and again, of one
+        kernel and of others."""
         if text not in self._remembered:
-            self._remembered[text] = make()
+            self._remembered[text] = made_once(text, make)
         return self._remembered[text]
 
-    def product(self, extents: Iterable[Any]) -> Any:
-        factors = tuple(extents)
-        key = tuple(factor if isinstance(factor, int) else id(factor) for factor in factors)
-        if key not in self._products:
-            self._products[key] = factors, self._product(factors)  # which keeps the factors, and so their ids
-        return self._products[key][1]
+    def neighbours(self, points: Any, axis: str, find: Callable[[str], Any]) -> Any:
+        """Returns what a function finds along an axis of a set, which every access that is made there asks for."""
+        return done_once(partial(find, axis), self._neighbours, f"{axis} of {points}")
 
-    def _product(self, extents: Iterable[Any]) -> Any:
-        factors = list(extents)
-        result = self._number(math.prod(factor for factor in factors if isinstance(factor, int)))
-        functions = [factor for factor in factors if not isinstance(factor, int)]
-        for extent in functions:
-            # Loopy's extents may name values that only some loops depend on, and that decide nothing here.
-            result = result * isl.PwQPolynomial.from_pw_aff(extent.drop_unused_params().align_params(self.space))
-        return self.gist(result) if functions else result
+    def product(self, extents: Iterable[Any]) -> Any:
+        """Returns the product of numbers and functions of the sizes."""
+        whole, functions = 1, []
+        for factor in extents:
+            if isinstance(factor, int):
+                whole *= factor
+            else:
+                functions.append(factor)
+        key = (whole, *map(id, functions))
+        if key not in self._products:
+            result = self._number(whole)
+            for extent in functions:
+                # Loopy's extents may name values that only some loops depend on, and that decide nothing here.
+                result = result * isl.PwQPolynomial.from_pw_aff(extent.drop_unused_params().align_params(self.space))
+            result = self.gist(result) if functions else result
+            self._products[key] = functions, result  # which keeps the functions, and so their ids
+        return self._products[key][1]
 
     def gist(self, count: Any) -> Any:
         """Returns the count as short as assumptions allow; unchanged, where that takes more than `MOST_SIMPLIFYING`."""
@@ -224,11 +237,17 @@ class Points:
         return self._functions[text]
 
 
+def made_once(text: str, make: Callable[[], Any]) -> Any:
+    """Returns a set or relation that a text says and a function makes, charged each time as if it was made."""
+    return done_once(make, _MADE, text)
+
+
 def has_barvinok() -> bool:
     """Returns True if the installed islpy is the one that counts integer points."""
     return hasattr(isl.Set, "card")
 
 
+_MADE: dict[str, tuple[Any, int]] = {}
 _KNOWN: dict[str, tuple[Any, int]] = {}
 _SIMPLIFIED: dict[str, tuple[Any, int]] = {}
 _FUNCTIONS: dict[str, tuple[QuasiPolynomial, int]] = {}

@@ -171,6 +171,8 @@ class BoundKernel:
         """
         if min(self.sizes.values(), default=0) < 0:  # counts for all sizes are for those that are not negative
             return self.counts_at(self.sizes, subgroup_size)
+        if self.is_only_known_here(subgroup_size):
+            return self.counts_at(self.sizes, subgroup_size)
         is_bound = len(self.sizes) == len(self.program.sizes)
         try:
             counts = self.counts_at({}, subgroup_size)
@@ -183,6 +185,17 @@ class BoundKernel:
                 here = self.counts_at(self.sizes, subgroup_size)
                 return here if here.unknown_addresses < counts.unknown_addresses else counts
         return counts
+
+    def is_only_known_here(self, subgroup_size: int | None = None) -> bool:
+        """Returns whether counts at the kernel's own sizes know all addresses, and counts for all sizes do not."""
+        own = self.sizes
+        if not own or len(own) < len(self.program.sizes) or min(own.values()) < 0:
+            return False
+        if self.program.knows_addresses(subgroup_size, self.deciding or None):
+            return False
+        with suppress(CountingError):
+            return not self.counts_at(own, subgroup_size).unknown_addresses
+        return False
 
     def counts_at(self, sizes: Mapping[str, int], subgroup_size: int | None = None) -> KernelCounts:
         """Returns the counts at these sizes, or for all sizes where none are given, with the values of other arguments

@@ -48,6 +48,9 @@ class Compiled(DerivedProgram[Program]):
             accesses = tuple(map(self._waited_for, counts.accesses))
             return replace(counts, accesses=accesses, index_operations=())
 
+    def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
+        return self.source.knows_addresses(subgroup_size, at)
+
     def _waited_for(self, access: AccessCount) -> AccessCount:
         """Returns an access of a Loopy program with how its loads are waited for in the code that Loopy writes."""
         wait = self.source.waits.get(access.variable)

@@ -29,6 +29,9 @@ class DerivedProgram(Generic[P]):
     def deciding(self) -> tuple[str, ...]:
         return self.program.deciding
 
+    def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
+        return self.program.knows_addresses(subgroup_size, at)
+
     def check(self, sizes: Mapping[str, Any]) -> None:
         self.program.check(sizes)
 

@@ -98,6 +98,10 @@ class EmulatedProgram(DerivedProgram["OpenCLProgram"]):
             self._counts[key] = _Counter(self, sizes, run, subgroup_size).counts()
         return self._counts[key]
 
+    def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
+        """True: there are no counts for all sizes."""
+        return True
+
     def prepare(self, machine: Machine, at: Mapping[str, int]) -> None:
         """Emulates for one machine now, so that nothing that a model asks of this machine is emulated apart."""
         sizes = tuple(sorted(at.items()))

@@ -87,6 +87,10 @@ class LoopyProgram:
             raise found
         return found
 
+    def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
+        """True: it is counted for all sizes, or not at all."""
+        return True
+
     def _counted(self, subgroup_size: int | None) -> KernelCounts:
         from perfmodel.counting.cache import cached_counts
 

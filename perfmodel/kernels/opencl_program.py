@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.basics.brief import brief
-from perfmodel.basics.errors import CountingError, KernelError
+from perfmodel.basics.errors import CountingError, KernelError, UnknownAddressError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.counting.symbolic import number
 from perfmodel.counting.usual_budget import USUAL, checked
@@ -130,25 +130,39 @@ class OpenCLProgram(DeclaredProgram):
         return deciding(self.lowered) if len(self.sizes) < len(self.arguments) else ()
 
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
+        counted = self._kept(subgroup_size, at)
+        if isinstance(counted, CountingError):
+            raise counted
+        return counted
+
+    def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
+        counted = self._kept(subgroup_size, at, ends_early=self.touched is None)
+        if isinstance(counted, CountingError):
+            return not isinstance(counted, UnknownAddressError)
+        return not counted.unknown_addresses
+
+    def _kept(
+        self, subgroup_size: int | None, at: Mapping[str, Any] | None, ends_early: bool = False
+    ) -> KernelCounts | CountingError:
+        """Returns counts, or why there are none; those that `ends_early` ended are made when somebody asks for them."""
         at = at or None  # without sizes, there is nothing to be more general about
         key = (subgroup_size, None if at is None else tuple(at.items()))
-        if key not in self._counts:
+        if key not in self._counts or (not ends_early and isinstance(self._counts[key], UnknownAddressError)):
             from perfmodel.counting.cache import cached_counts  # slow to import
 
             observed = [(n, str(f)) for n, f in sorted(self.observed.items())]
-            parts = [self.content, self.assumptions, key[1], observed, self.is_compiled, self.is_sampled]
-            count = partial(self._counted, subgroup_size, at)
+            parts = [self.content, self.assumptions, key[1], observed, self.is_compiled, self.is_sampled, ends_early]
+            count = partial(self._counted, subgroup_size, at, ends_early)
             try:
                 found = cached_counts(lambda: parts, self.statistics, subgroup_size, count, self.budget)
                 self._counts[key] = found if self.touched is None else self.touched.counts(found)
             except CountingError as error:
                 self._counts[key] = error
-        counted = self._counts[key]
-        if isinstance(counted, CountingError):
-            raise counted
-        return counted
+        return self._counts[key]
 
-    def _counted(self, subgroup_size: int | None, at: Mapping[str, Any] | None = None) -> KernelCounts:
+    def _counted(
+        self, subgroup_size: int | None, at: Mapping[str, Any] | None = None, ends_early: bool = False
+    ) -> KernelCounts:
         from perfmodel.opencl_c.optimization import optimized  # slow to import
         from perfmodel.opencl_c.static.accesses import GlobalArray
         from perfmodel.opencl_c.static.counter import count_opencl
@@ -192,6 +206,7 @@ class OpenCLProgram(DeclaredProgram):
             scalars,
             self.is_sampled,
             max(self.budget, USUAL) if self.is_sampled else self.budget,  # there is nothing less to fall back on
+            ends_early,
         )
         launched = [extent.polynomial().replaced(numbers) for extent in self.local_arguments]
         return replace(counts, local_bytes=sum(launched, number(lowered.local_bytes)).quasipolynomial())

@@ -41,6 +41,10 @@ class Program(Protocol):
         possible where it is not for all.
         """
 
+    def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
+        """Returns False if counts for all sizes (at these values of `deciding` arguments) lack an address that they
+        would have at sizes that are numbers; finding that out takes less than such counts."""
+
     def check(self, sizes: Mapping[str, Any]) -> None:
         """Raises KernelError where sizes, whole numbers or arrays of them, break what the program assumes."""
 

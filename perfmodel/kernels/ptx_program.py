@@ -137,6 +137,10 @@ class PtxProgram(DeclaredProgram):
             self._counts[key] = counts_of(emulation, arrays, frozenset(self.arrays), subgroup_size)
         return self._counts[key]
 
+    def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
+        """True: there are no counts for all sizes."""
+        return True
+
     def emulated(
         self, values: Mapping[str, float], arrays: Mapping[str, Any] | None = None, **options: Any
     ) -> Emulation:

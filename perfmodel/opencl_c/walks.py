@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, KeysView
+from functools import lru_cache
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.visitor import children
 from perfmodel.opencl_c.visitor import walk as nodes_within
+
+_REMEMBERED = 4096
+"""So many statements, which never change, have what is asked again and again of them remembered."""
 
 
 def parts(expression: low.Expression) -> list[low.Expression]:
@@ -61,7 +65,12 @@ def simple_statements(body: Iterable[low.Statement]) -> Iterator[low.Simple]:
 
 def accesses_of(statement: low.Simple) -> Iterator[low.Load | low.Store | low.Atomic]:
     """Iterates over what accesses memory in a statement: its loads, and the statement itself if it stores."""
-    yield from (node for node in nodes_within(statement) if isinstance(node, low.Load | low.Store | low.Atomic))
+    return iter(_accesses_of(statement))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _accesses_of(statement: low.Simple) -> tuple[low.Load | low.Store | low.Atomic, ...]:
+    return tuple(node for node in nodes_within(statement) if isinstance(node, low.Load | low.Store | low.Atomic))
 
 
 def registers_read(node: low.Expression | low.Simple) -> Iterator[low.Register]:
@@ -81,12 +90,22 @@ def register_set(statement: low.Simple) -> low.Register | None:
 
 def registers_set(body: Iterable[low.Statement]) -> KeysView[low.Register]:
     """Returns the registers that statements give values, in the order of the source."""
+    return _registers_set(tuple(body))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _registers_set(body: tuple[low.Statement, ...]) -> KeysView[low.Register]:
     found = map(register_set, simple_statements(body))
     return dict.fromkeys(register for register in found if register is not None).keys()
 
 
-def labels_left(body: Iterable[low.Statement]) -> set[str]:
+def labels_left(body: Iterable[low.Statement]) -> frozenset[str]:
     """Returns the labels of surrounding loops and scopes that statements leave."""
+    return _labels_left(tuple(body))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _labels_left(body: tuple[low.Statement, ...]) -> frozenset[str]:
     inside = list(statements(body))
     own = {statement.label for statement in inside if isinstance(statement, low.Loop | low.Scope)}
-    return {statement.label for statement in inside if isinstance(statement, low.Leave)} - own
+    return frozenset(statement.label for statement in inside if isinstance(statement, low.Leave)) - own

@@ -291,6 +291,8 @@ def _general_counts(kernel: Kernel, constant: Mapping[str, int], subgroup_size: 
     whose lengths these are: their footprints have to be those at the kernel's own sizes.
     """
     for numbers in ({}, constant) if constant else ({},):
+        if not numbers and kernel.is_only_known_here(subgroup_size):
+            continue
         with suppress(CountingError):
             general = kernel.counts_at(numbers, subgroup_size)
             if not (numbers or general.unknown_addresses):

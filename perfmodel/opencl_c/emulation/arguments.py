@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -228,11 +229,14 @@ def _numbers(type_: Scalar, argument: Argument, what: str) -> NDArray[Any]:
     if given.dtype.kind not in "biuf" or (given.dtype.kind == "f" and not type_.is_float):
         raise KernelError(f"{what} is a {type_}, so give such a number instead of {argument!r}")
     if not type_.is_float:
-        limits = np.iinfo(type_.numpy)
+        limits = _limits(type_.numpy)
         for number in given.ravel().tolist():
             if not limits.min <= int(number) <= limits.max:
                 raise KernelError(f"{what} is a {type_}, which cannot hold {number}")
     return given.astype(type_.numpy)
+
+
+_limits = cache(np.iinfo)
 
 
 # --- buffers

@@ -100,10 +100,9 @@ def sizes(
     group, number = touched
     if groups == 1:  # which are in order
         first, last = number.searchsorted((-(-low // unit), -(-high // unit)))
-        group, number = group[first:last], number[first:last]
-    else:
-        inside = (number * unit >= low) & (number * unit < high)
-        group, number = group[inside], number[inside]
+        return np.array([[(last - first) * unit, *(_changes(number[first:last] * unit // size) for size in blocks)]])
+    inside = (number * unit >= low) & (number * unit < high)
+    group, number = group[inside], number[inside]
     found = [np.bincount(group, minlength=groups) * unit]
     for block in blocks:
         within = number * unit // block
@@ -112,6 +111,11 @@ def sizes(
         new[1:] = (within[1:] != within[:-1]) | (group[1:] != group[:-1])
         found.append(np.bincount(group[new], minlength=groups))
     return np.stack(found, axis=1).astype(np.int64)
+
+
+def _changes(ordered: Integers) -> int:
+    """Returns how many numbers there are among some in order."""
+    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + bool(len(ordered))
 
 
 _ONES = {1: 1, 2: 0x0101, 4: 0x01010101, 8: 0x0101010101010101}

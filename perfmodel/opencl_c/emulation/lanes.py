@@ -29,6 +29,7 @@ class Layout:
     Attributes:
         groups: how many; lanes: work-items of all of them.
         group_of, local_of: of each lane, the group's position in the batch and the linear local id.
+        local_along: of each lane, the local ids along the three axes.
         group_ids: of each group, along the three axes. group_numbers: from 1, over the whole grid.
         subgroups: of each group.
         slot: of each lane, its position when each sub-group is filled up to its full size.
@@ -39,7 +40,7 @@ class Layout:
     ) -> None:
         x, y, _ = groups
         self.group_numbers = (numbers + 1).astype(np.int32)
-        group_ids = np.stack([numbers % x, numbers // x % y, numbers // (x * y)], axis=1)
+        group_ids = np.array([numbers % x, numbers // x % y, numbers // (x * y)]).T
         self.local_size, self.group_ids, self.subgroup_size = local_size, group_ids, subgroup_size
         self.items = prod(local_size)
         self.groups = len(group_ids)
@@ -47,6 +48,11 @@ class Layout:
         self.subgroups = -(-self.items // subgroup_size)
         self.slots = self.groups * self.subgroups * subgroup_size
         self.group_of, self.local_of, self.slot, self.subgroup_of = _places(self.items, self.groups, subgroup_size)
+        self.local_along = _local_along(local_size, self.groups)
+
+    def group_along(self, axis: int) -> int | Integers:
+        """Returns of each lane the group's id along an axis, as one number if there is one group."""
+        return int(self.group_ids[0, axis]) if self.groups == 1 else self.group_ids[self.group_of, axis]
 
     def local_ids(self, lane: int) -> tuple[int, int, int]:
         x, y, _ = self.local_size
@@ -66,13 +72,20 @@ def _places(items: int, groups: int, subgroup_size: int) -> tuple[Integers, Inte
     return group_of, local_of, slot, slot // subgroup_size
 
 
+@lru_cache(32)
+def _local_along(local_size: tuple[int, int, int], groups: int) -> tuple[Integers, Integers, Integers]:
+    x, y, _ = local_size
+    local = np.tile(np.arange(prod(local_size)), groups)
+    return local % x, local // x % y, local // (x * y)
+
+
 class Mask:
     """A mask has lanes that are active together; it is equal only to itself.
 
     Attributes:
         bits: by lane. lanes: the positions of the active ones. is_full: all are.
         splits: of conditions met under this mask, by their bytes, the two masks that they lead to.
-        sides: by the mask that goes the other way at a branch, what both are together, see `recording`.
+        sides: by the masks that go either way at a branch, what both are together, see `recording`.
     """
 
     __slots__ = ("__dict__", "__weakref__", "bits", "is_full", "lanes", "layout", "sides", "splits", "unions")
@@ -83,7 +96,7 @@ class Mask:
         self.is_full = len(self.lanes) == layout.lanes
         self.splits: dict[bytes, tuple[Mask | None, Mask | None]] = {}
         self.unions: dict[Mask, Mask] = {}
-        self.sides: dict[Mask, tuple[Integers, Integers]] = {}
+        self.sides: dict[tuple[Mask | None, Mask | None], tuple[Integers, Integers]] = {}
 
     @cached_property
     def items_of_groups(self) -> Integers:

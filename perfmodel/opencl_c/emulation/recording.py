@@ -153,15 +153,21 @@ def _taken(counted: Sequence[Counts]) -> list[tuple[int, Any, int]]:
 
 def _add(totals: Integers, found: Sequence[tuple[int, Integers, int]]) -> None:
     """Adds to totals, by group and number, what was found of each number, so many times."""
-    step = max(1, _AT_ONCE // max(totals[:, 0].size, 1)) if totals.shape[1] else 1
-    for start in range(0, len(found), step):
-        numbers, each, counts = zip(*found[start : start + step], strict=True)
-        times = np.array(counts).reshape(-1, *[1] * each[0].ndim)
-        np.add.at(totals.swapaxes(0, 1), list(numbers), np.stack(each) * times)
+    for number, each, count in found:
+        totals[:, number] += each * count
 
 
 def _sides(then: Mask | None, otherwise: Mask | None) -> tuple[Integers, Integers]:
     """Returns, by group, a branch's ``branches`` and ``sides`` of one time that lanes met it, see `Emulation`."""
+    one = then or otherwise
+    assert one is not None
+    found = one.sides.get((then, otherwise))
+    if found is None:
+        found = one.sides[then, otherwise] = _worked_out(then, otherwise)
+    return found
+
+
+def _worked_out(then: Mask | None, otherwise: Mask | None) -> tuple[Integers, Integers]:
     if then is None or otherwise is None:
         alone = then or otherwise
         assert alone is not None
@@ -169,22 +175,19 @@ def _sides(then: Mask | None, otherwise: Mask | None) -> tuple[Integers, Integer
         sides = (alone.totals, none) if otherwise is None else (none, alone.totals)
         branches = np.stack([alone.totals[:, 1], none[:, 1]], axis=1)
         return branches, np.stack([alone.totals, *sides], axis=1)
-    found = then.sides.get(otherwise)
-    if found is None:
-        parted = ((then.items_of_subgroups > 0) & (otherwise.items_of_subgroups > 0)).sum(axis=1)
-        met = then.totals + otherwise.totals
-        met[:, 1] -= parted
-        met[:, 2] = np.maximum(then.totals[:, 2], otherwise.totals[:, 2])
-        branches = np.stack([met[:, 1], parted], axis=1)
-        found = then.sides[otherwise] = branches, np.stack([met, then.totals, otherwise.totals], axis=1)
-    return found
+    parted = ((then.items_of_subgroups > 0) & (otherwise.items_of_subgroups > 0)).sum(axis=1)
+    met = then.totals + otherwise.totals
+    met[:, 1] -= parted
+    met[:, 2] = np.maximum(then.totals[:, 2], otherwise.totals[:, 2])
+    branches = np.stack([met[:, 1], parted], axis=1)
+    return branches, np.stack([met, then.totals, otherwise.totals], axis=1)
 
 
 def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Machine) -> NDArray[Any]:
     """Returns, by group and (space, variable), bytes, transactions' blocks and pages of loads, stores and both."""
     groups = regions.layout.groups
     blocks = machine.transaction_bytes, PAGE_BYTES
-    result = np.zeros((groups, len(names)), FOOTPRINT_FIELDS)
+    result = np.zeros((groups, len(names), 3, 3), np.int64)
     # Several variables may lie in one region, which is gone through once.
     touched: dict[tuple[int, int], tuple[Integers, Integers]] = {}
     for column, (space, name) in enumerate(names):
@@ -195,19 +198,15 @@ def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Mach
             region, unit = (regions.constants if part else regions.buffers[name]), regions.unit
         first, last = (part[0] - region.origin, part[1] - region.origin) if part else (0, region.size)
         known: dict[tuple[int, int], Integers] = {}
-        for what in ("load", "store", "any"):
-            one, other = region.loads, region.stores
-            if what != "any":
-                one, other = (one, None) if what == "load" else (other, None)
-            if one is None:
-                one, other = other, None
+        loads, stores = region.loads, region.stores
+        for what, (one, other) in enumerate(((loads, None), (stores, None), (loads or stores, stores))):
             if one is None:
                 continue
+            other = None if other is one else other
             key = id(one), id(other)
             if key not in touched:
                 touched[key] = one.touched(other)
             if key not in known:
                 known[key] = sizes(touched[key], groups, unit, blocks, first, last)
-            for place, field in enumerate(("bytes", "blocks", "pages")):
-                result[f"{what}_{field}"][:, column] = known[key][:, place]
-    return result
+            result[:, column, what] = known[key]
+    return result.reshape(groups, len(names), 9).view(FOOTPRINT_FIELDS)[..., 0]

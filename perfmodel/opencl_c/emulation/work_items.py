@@ -37,10 +37,8 @@ class WorkItems:
         return self._known[key]
 
     def _value(self, function: str, axis: int | None) -> int | Integers:
-        x, y, _ = self.layout.local_size
-        sizes = self.global_size
-        local, group = self.layout.local_of, self.layout.group_ids[self.layout.group_of]
-        ids = (local % x, local // x % y, local // (x * y))
+        sizes, local, ids = self.global_size, self.layout.local_of, self.layout.local_along
+        group = self.layout.group_along
         if function == "get_work_dim":
             return self.dimensions
         if function == "get_local_linear_id":
@@ -48,7 +46,7 @@ class WorkItems:
         if axis is None and "sub_group" in function:
             return self._of_subgroups(function)
         if function == "get_global_linear_id":
-            along = [group[:, a] * self.layout.local_size[a] + ids[a] for a in range(3)]
+            along = [group(a) * self.layout.local_size[a] + ids[a] for a in range(3)]
             result: Integers = (along[2] * sizes[1] + along[1]) * sizes[0] + along[0]
             return result
         if axis is None:
@@ -61,9 +59,9 @@ class WorkItems:
             case "get_local_size" | "get_enqueued_local_size":
                 return size
             case "get_group_id":
-                return group[:, axis] if inside else 0
+                return group(axis) if inside else 0
             case "get_global_id":
-                return group[:, axis] * size + ids[axis] + self.offset[axis] if inside else 0
+                return group(axis) * size + ids[axis] + self.offset[axis] if inside else 0
             case "get_global_size":
                 return sizes[axis] if inside else 1
             case "get_num_groups":

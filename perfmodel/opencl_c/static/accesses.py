@@ -119,6 +119,15 @@ class StaticAccesses:
         if space == "global" and variable is not None and variable in self.arrays:
             self.waiting.append((variable, self.arrays[variable], direction, known, region, unit))
 
+    @property
+    def needs_numbers(self) -> bool:
+        """Returns whether the access that was added last has an address that sizes decide on."""
+        count, rest = self.found[-1]
+        if rest is None or self.sampler is not None or not count.has_unknown_address:
+            return False
+        access, pointer, place, _ = rest
+        return access.space in ("global", "constant", "local") and self._sampled(pointer, place) is None
+
     def private(
         self, assign: low.Assign, operations: KernelOperations, region: Region, loops: Sequence[low.Loop]
     ) -> None:

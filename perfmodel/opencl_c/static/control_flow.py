@@ -140,9 +140,11 @@ class Walk(ABC):
 
     def run(self, body: tuple[low.Statement, ...], active: Active | None) -> Active | None:
         """Goes through statements and returns where control is afterwards, None for nowhere."""
+        seen = None
         for statement in body:
-            if active is None or active.points.is_empty():
+            if active is None or (active is not seen and active.points.is_empty()):
                 return None
+            seen = active
             self.now = active
             active = self.visit(statement, active)
         return active

@@ -9,7 +9,7 @@ from typing import Any
 
 import islpy as isl
 
-from perfmodel.basics.errors import CountingError
+from perfmodel.basics.errors import CountingError, UnknownAddressError
 from perfmodel.counting.budget import extended, within_budget
 from perfmodel.counting.counts import RESERVED, ChainCount, CollectiveCount, Executions, KernelCounts
 from perfmodel.counting.domains import Region
@@ -47,6 +47,7 @@ def count_opencl(
     scalars: Mapping[str, Any] | None = None,
     is_sampled: bool = False,
     budget: float = USUAL,
+    ends_early: bool = False,
 ) -> KernelCounts:
     """Returns the counts of a kernel in OpenCL C.
 
@@ -62,8 +63,10 @@ def count_opencl(
         scalars: arguments of floating-point type that have a value.
         is_sampled: whether `observed` also stands for what work-items' ids decide, as that is too hard to count.
         budget: see `perfmodel.counting.budget`.
+        ends_early: whether counting ends at the first access whose address only sizes that are numbers tell.
 
     Raises:
+        UnknownAddressError: counting ended early.
         CountingError: for loops and branches that depend on data and have no statistics, or are not affine; for what
             takes more than the budget.
     """
@@ -82,7 +85,7 @@ def count_opencl(
     )
     try:
         with within_budget(kernel.name, budget):
-            return counter.counts()
+            return counter.counts(ends_early)
     except isl.Error as error:
         raise CountingError(
             f"kernel {kernel.name!r} cannot be counted: {' '.join(str(error).split())[:200]}"
@@ -111,7 +114,10 @@ def _check_length(kernel: low.LoweredKernel) -> None:
 class StaticCounter(Loops):
     """Counts one kernel."""
 
-    def counts(self) -> KernelCounts:
+    ends_early = False
+
+    def counts(self, ends_early: bool = False) -> KernelCounts:
+        self.ends_early = ends_early
         for register in self.kernel.registers:
             if register.parameter is not None:
                 self.environment[register] = self.parameter(register)
@@ -191,6 +197,11 @@ class StaticCounter(Loops):
         for node in walks.accesses_of(statement):
             place, access = self.evaluate(node.pointer), node.access
             self.accesses.add(access, low.direction_of(node), node.pointer, place, region, self.loops, self.current)
+            if self.ends_early and self.accesses.needs_numbers and not self.operations.depends_on_data(node.pointer):
+                raise UnknownAddressError(
+                    f"kernel {self.kernel.name!r} has its addresses at {access.place} only for sizes that are numbers; "
+                    "give them"
+                )
         if isinstance(statement, low.Assign):
             self.accesses.private(statement, self.operations, region, self.loops)
 

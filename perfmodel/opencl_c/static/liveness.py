@@ -39,7 +39,8 @@ class _Liveness:
     def __init__(self, kernel: low.LoweredKernel) -> None:
         changed = walks.registers_set(kernel.body)
         self.steps: dict[int, list[_Step]] = {}
-        self.given = {r for r in kernel.registers if r.parameter is not None and r not in changed}
+        given = {r for r in kernel.registers if r.parameter is not None and r not in changed}
+        self.words = {r: 0 if r in given else _words(r.type) for r in kernel.registers}
         self.most = 0
         # What was live in a loop when it was last looked at is so again: loops around it only add to what is live.
         self.within: dict[int, tuple[Live, Live]] = {}
@@ -82,14 +83,15 @@ class _Liveness:
         if id(block) not in self.steps:
             self.steps[id(block)] = [_step(statement) for statement in reversed(block.statements)]
         now = set(live)
-        held = sum(_words(r.type) for r in live - self.given)
+        words = self.words
+        held = sum(words[register] for register in live)
         for step in self.steps[id(block)]:
             if step.set_anew in now:
                 now.remove(step.set_anew)
-                held -= 0 if step.set_anew in self.given else _words(step.set_anew.type)
+                held -= words[step.set_anew]
             for register in step.read - now:
                 now.add(register)
-                held += 0 if register in self.given else _words(register.type)
+                held += words[register]
             self.most = max(self.most, held + step.during)
         return frozenset(now)
 

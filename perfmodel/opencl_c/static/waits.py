@@ -114,6 +114,7 @@ class Waits:
         self.known: dict[low.Register, int] = {}
         self.depths: dict[low.Register, int] = {}
         self.numbers: dict[low.Register, int] = {}
+        self.lengths: dict[low.Straight, int] = {}
         self.times = 1
         self.once: dict[str, int] = {}
         outside = _Body(*self._loaded(kernel.body))
@@ -302,6 +303,11 @@ class Waits:
         return all(each.operator in LINEAR or counter not in walks.registers_read(each) for each in operations)
 
     def _length(self, block: low.Straight) -> int:
+        if block not in self.lengths:
+            self.lengths[block] = self._length_of(block)
+        return self.lengths[block]
+
+    def _length_of(self, block: low.Straight) -> int:
         found = self.operations.of(block)
         length = sum(len(list(walks.accesses_of(statement))) for statement in block.statements)
         for (kind, dtype), times in (found.values + found.indices).items():
