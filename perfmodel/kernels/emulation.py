@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -39,6 +40,7 @@ def emulate(
     checks: bool = True,
     extrapolate: bool = False,
     steps: int | None = None,
+    work: float = math.inf,
     seed: int = 0,
 ) -> Profile:
     """Runs some work-groups of a kernel in numpy, on any machine, and records what they do (Panwar et al., IV-C).
@@ -54,6 +56,8 @@ def emulate(
         checks: whether to look for races, uninitialised local memory and divergent barriers.
         extrapolate: whether iterations of uniform loops may be counted without being run; results are unknown then.
         steps: blocks of statements that may be executed before an endless loop is assumed.
+        work: statements of OpenCL C that may be executed before some iterations of long loops stand for the others;
+            counts are estimates then, and results unknown.
 
     Raises:
         SourceError, KernelError: for what cannot be read, or arguments that don't fit.
@@ -99,6 +103,7 @@ def emulate(
         checks=checks,
         extrapolate=extrapolate,
         seed=seed,
+        work=work,
         **options,
     )
     return Profile(kernel, lowered, launch.global_size, launch.local_size, emulation)

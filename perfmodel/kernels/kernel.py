@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 MOST_STEPS_FOR_PLACES = 5_000
 """Work-groups are not emulated any further only to see which addresses they touch."""
+MOST_WORK_FOR_DATA = 150_000
+"""So many statements and accesses of few work-items are emulated with the usual budget to see what data decide, for
+about a second, before some iterations of long loops stand for the others."""
 
 
 class Kernel(BoundKernel):
@@ -262,10 +265,10 @@ class Kernel(BoundKernel):
         """Returns the same kernel, of which counting may take so many times the usual work: 10, or 0.1.
 
         What isn't counted for all sizes within the budget is counted at the kernel's own, and what isn't there either
-        is seen in work-groups that are emulated; see `counts_for`. Of PTX, which is always emulated, some iterations of
-        long loops then stand for the others. Usually this ends after a second or two. The budget is of work and not of
-        time, so that a kernel has the same counts on every machine; hard sets take more time for the same work than
-        others.
+        is seen in work-groups that are emulated; see `counts_for`. Where these take long, and of PTX, which is always
+        emulated, some iterations of long loops then stand for the others. Usually this ends after a second or two. The
+        budget is of work and not of time, so that a kernel has the same counts on every machine; hard sets take more
+        time for the same work than others.
 
         Raises:
             KernelError: for a budget that leaves nothing.
@@ -279,10 +282,21 @@ class Kernel(BoundKernel):
 
         Args:
             arrays, groups, seed: see `perfmodel.emulate`.
+
+        Warns:
+            CountingWarning: beyond the budget (`with_budget`), some iterations of long loops stood for the others.
         """
         if isinstance(self.program, EmulatesItself):
             return Kernel(self.program.as_observed(arrays, groups, seed), self.tags, None, **self._arguments)
-        branches, touched = self._observed(arrays, groups, seed)
+        branches, touched, is_cut = self._observed(arrays, groups, seed)
+        if is_cut:
+            warnings.warn(
+                f"kernel {self.name!r} takes long in the work-groups that show what data decide, and some iterations "
+                "of its loops stood for the others; its counts are estimates; for more of them, give it a larger "
+                "budget (kernel.with_budget(10), --effort 10)",
+                CountingWarning,
+                stacklevel=2,
+            )
         program = self.program.as_opencl().as_observed(branches, touched=touched)
         return Kernel(program, self.tags, None, **self._arguments)
 
@@ -304,26 +318,36 @@ class Kernel(BoundKernel):
 
     def _observed(
         self, arrays: Mapping[str, Any] | None, groups: str, seed: int
-    ) -> tuple[dict[int, Observed], TouchedByGroups]:
+    ) -> tuple[dict[int, Observed], TouchedByGroups, bool]:
+        """Returns what some work-groups showed of branches and addresses, and whether iterations stood for others."""
         from perfmodel.kernels.touched import touched  # slow to import
         from perfmodel.opencl_c.static.branch_statistics import BranchRun, observed
 
-        profile = self._emulated(arrays, groups=groups, seed=seed)
+        work = self.program.as_opencl().budget * MOST_WORK_FOR_DATA
+        profile = self._emulated(arrays, groups=groups, seed=seed, work=work)
         emulation = profile.emulation
         items, ran = math.prod(emulation.local_size), len(emulation.groups)
         entered = items, math.ceil(items / emulation.machine.subgroup_size), 1
 
         def run(weights: Sequence[int]) -> BranchRun:
-            """Returns how the groups ran together, some of them several times."""
+            """Returns how the groups ran together, some of them several times, as parts of their loops did."""
+            of_groups, of_parts = weights[:ran], weights[ran:]
+            blocks, sides = 2 * emulation.blocks, 2 * emulation.sides
+            for times, (more_blocks, more_sides) in zip(of_parts, emulation.parts, strict=True):
+                blocks, sides = blocks + (times - 2) * more_blocks, sides + (times - 2) * more_sides
             return BranchRun(
-                entered=(entered[0] * sum(weights), entered[1] * sum(weights), sum(weights)),
-                blocks=np.tensordot(weights, emulation.blocks, 1).tolist(),
-                sides=np.tensordot(weights, emulation.sides, 1).tolist(),
+                entered=(2 * entered[0] * sum(of_groups), 2 * entered[1] * sum(of_groups), 2 * sum(of_groups)),
+                blocks=np.tensordot(of_groups, blocks, 1).tolist(),
+                sides=np.tensordot(of_groups, sides, 1).tolist(),
             )
 
-        is_part = groups == "sample" and ran < profile.work_groups
-        replicas = [run(weights) for weights in resampling.weights(ran)] if is_part else []
-        return observed(emulation.kernel, run([1] * ran), replicas), touched(emulation, arrays or {})
+        parts = len(emulation.parts)
+        if groups == "sample" and ran < profile.work_groups:
+            replicas = resampling.weights(ran + parts)
+        else:
+            replicas = [[1] * ran + weights for weights in resampling.weights(parts)]
+        seen = observed(emulation.kernel, run([1] * ran + [2] * parts), [run(weights) for weights in replicas])
+        return seen, touched(emulation, arrays or {}), bool(parts)
 
     def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
         """Returns the counts with executions by sub-groups: for all sizes, or else for the kernel's own.
@@ -387,7 +411,7 @@ class Kernel(BoundKernel):
         key = (is_sampled, *self._arguments.items())
         if key not in source.samples:
             try:
-                seen, touched = self._observed(None, "sample", 0)
+                seen, touched, is_cut = self._observed(None, "sample", 0)
             except PerfmodelError:
                 raise why from None
             source.samples[key] = source.as_observed({**seen, **source.observed}, is_sampled, touched)
@@ -398,7 +422,8 @@ class Kernel(BoundKernel):
                 else f"data decide what kernel {self.name!r} does, and work-groups with random data showed how often; "
                 "give data of your own by kernel.as_observed(arrays), or --arg NAME=FILE.npy"
             )
-            warnings.warn(said, CountingWarning, stacklevel=4)
+            cut = "; some iterations of its long loops stood for the others" if is_cut else ""
+            warnings.warn(said + cut, CountingWarning, stacklevel=4)
         seen_kernel = Kernel(source.samples[key], self.tags, None, **self._arguments)
         counts = (
             seen_kernel.counts_at(self.sizes, subgroup_size) if is_sampled else seen_kernel.counts_for(subgroup_size)

@@ -65,7 +65,11 @@ def touched(emulation: Emulation, given: Collection[str]) -> TouchedByGroups:
     known = {*given, *(each.name for each in kernel.objects if each.space == "constant")}
     by_access: dict[AccessKey, Blocks] = {}
     passes: dict[AccessKey, float] = {}
-    unknown: set[str | None] = set()
+    cut = {loop.place for loop in emulation.extrapolated if not loop.is_exact}
+    left_out = walks.simple_statements(loop for loop in walks.loops(kernel.body) if loop.place in cut)
+    unknown: set[str | None] = {
+        node.access.variable for each in left_out for node in walks.accesses_of(each) if node.access.space != "local"
+    }
     for statement in walks.simple_statements(kernel.body):
         for node in walks.accesses_of(statement):
             access = node.access

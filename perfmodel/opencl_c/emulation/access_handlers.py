@@ -220,7 +220,7 @@ class Handler(Accessor):
         self.context.trace(pattern, base)
         start = base + pattern.low - self._origin >> self._shift
         if self.region.is_lazy:
-            self.region.ensure((pattern.active + start) * self.element)
+            self.region.ensure((pattern.touched + start) * self.element)
         if self._is_checked:
             self._check_initialised(pattern, start)
         if self._footprint is None:

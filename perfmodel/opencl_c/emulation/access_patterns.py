@@ -9,7 +9,9 @@ pattern's, and counting.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +71,7 @@ class Pattern:
         is_uniform: all are the same.
         index: positions of numbers relative to the one at `low`, of all lanes (inactive ones read what the first one
             reads); vectors have an axis of components in front.
-        active: the same of active lanes only. marks: the same in footprints.
+        active: the same of active lanes only. marks: the same in footprints. Each is worked out when it is asked for.
         counts: how often it was met, by the low bits of its address that matter for the counts.
         known: addresses at which it was met before.
         unmarked: where it was met since its footprint was marked.
@@ -78,15 +80,12 @@ class Pattern:
     __slots__ = (
         "__dict__",
         "accessor",
-        "active",
         "counts",
         "high",
-        "index",
         "is_regular",
         "is_uniform",
         "known",
         "low",
-        "marks",
         "mask",
         "offsets",
         "unmarked",
@@ -97,40 +96,56 @@ class Pattern:
         self.counts: dict[int, int] = {}
         self.known: set[int] = set()
         self.unmarked: list[int] = []
-        self.low, self.high = int(offsets.min()), int(offsets.max()) + accessor.bytes
-        self.is_regular = not (offsets & (accessor.alignment - 1)).any()
         self.is_uniform = not offsets.any()
-        self.index, self.active, self.marks = self._positions()
-
-    def _positions(self) -> tuple[Integers, Integers, Integers]:
-        accessor, layout = self.accessor, self.mask.layout
-        relative = (self.offsets - self.low) // accessor.element
-        active = relative
-        if accessor.lane_offsets is not None:
-            active = active + accessor.lane_offsets[self.mask.lanes] // accessor.element
-        marks = active
-        if accessor.group_stride:
-            marks = relative + layout.group_of[self.mask.lanes] * (accessor.group_stride // accessor.element)
-        if accessor.width > 1:
-            components = np.arange(accessor.width)[:, np.newaxis]
-            active, marks = active + components, marks + components
-        index = active
-        if not self.mask.is_full:
-            index = np.repeat(active[..., :1], layout.lanes, axis=-1)
-            index[..., self.mask.lanes] = active
         if self.is_uniform:
-            marks = distinct(marks)
-        return index, active, marks
+            self.low, self.high, self.is_regular = 0, accessor.bytes, True
+        else:
+            self.low, self.high = int(offsets.min()), int(offsets.max()) + accessor.bytes
+            self.is_regular = not (offsets & (accessor.alignment - 1)).any()
+
+    @cached_property
+    def active(self) -> Integers:
+        found = self._relative
+        if self.accessor.lane_offsets is not None:
+            found = found + self.accessor.lane_offsets[self.mask.lanes] // self.accessor.element
+        return self._with_components(found)
+
+    @cached_property
+    def index(self) -> Integers:
+        if self.mask.is_full:
+            return self.active
+        found = np.repeat(self.active[..., :1], self.mask.layout.lanes, axis=-1)
+        found[..., self.mask.lanes] = self.active
+        return found
+
+    @cached_property
+    def touched(self) -> Integers:
+        """Holds the positions of active lanes, once where all have the same one."""
+        if self.is_uniform and self.accessor.lane_offsets is None:
+            return self._with_components(np.zeros(1, np.int64))
+        return self.active
+
+    @cached_property
+    def marks(self) -> Integers:
+        stride = self.accessor.group_stride // self.accessor.element
+        if not stride:
+            return distinct(self.touched) if self.is_uniform else self.active
+        if self.is_uniform:
+            return distinct(self._with_components(self.mask.items_of_groups.nonzero()[0] * stride))
+        return self._with_components(self._relative + self.mask.layout.group_of[self.mask.lanes] * stride)
 
     @property
+    def _relative(self) -> Integers:
+        return (self.offsets - self.low) // self.accessor.element
+
+    def _with_components(self, found: Integers) -> Integers:
+        return found if self.accessor.width == 1 else found + np.arange(self.accessor.width)[:, np.newaxis]
+
+    @cached_property
     def has_repeats(self) -> bool:
-        """Returns whether two active lanes touch the same memory."""
-        found: bool | None = self.__dict__.get("repeats")
-        if found is None:
-            row = self.active[0] if self.active.ndim == 2 else self.active
-            ordered = np.sort(row)
-            found = self.__dict__["repeats"] = bool((ordered[1:] - ordered[:-1] < self.accessor.width).any())
-        return found
+        """Tells whether two active lanes touch the same memory."""
+        ordered = np.sort(self.active[0] if self.active.ndim == 2 else self.active)
+        return bool((ordered[1:] - ordered[:-1] < self.accessor.width).any())
 
 
 Met = tuple[Pattern, int]
@@ -166,8 +181,36 @@ def _distinct(numbers: Integers) -> NDArray[np.bool_]:
     return result
 
 
+def _alike(
+    met: Sequence[Met], of_one: Callable[[int], Any], of_others: Callable[[Sequence[Met]], Integers]
+) -> Integers:
+    """Returns what patterns take, (patterns, groups, ...): of those with one address, what it takes each sub-group."""
+    uniform = [pattern.is_uniform for pattern, _ in met]
+    if not any(uniform):
+        return of_others(met)
+    known = {
+        phase: of_one(phase) for phase in {phase for (_, phase), is_one in zip(met, uniform, strict=True) if is_one}
+    }
+    found = [
+        np.multiply.outer(pattern.mask.totals[:, 1], known[phase]) if is_one else None
+        for (pattern, phase), is_one in zip(met, uniform, strict=True)
+    ]
+    others = [each for each, is_one in zip(met, uniform, strict=True) if not is_one]
+    rest = iter(of_others(others)) if others else iter(())
+    return np.stack([next(rest) if each is None else each for each in found])
+
+
 def blocks_touched(met: Sequence[Met], size: int, block: int, layout: Layout) -> Integers:
     """Returns how many aligned blocks of so many bytes each sub-group touches: (patterns, groups)."""
+    shift = block.bit_length() - 1
+    return _alike(
+        met,
+        lambda phase: (phase + size - 1 >> shift) - (phase >> shift) + 1,
+        lambda others: _blocks_touched(others, size, block, layout),
+    )
+
+
+def _blocks_touched(met: Sequence[Met], size: int, block: int, layout: Layout) -> Integers:
     numbers = _spread(met, size, block, layout)
     numbers.sort(axis=2)
     result: Integers = _distinct(numbers).sum(axis=2).reshape(len(met), layout.groups, -1).sum(axis=2)
@@ -179,6 +222,16 @@ def local_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout
 
     Conflicts are the cycles beyond those that as many distinct words take if spread evenly.
     """
+
+    def of_one(phase: int) -> Integers:
+        cycles, least = bank_cycles(np.array([[phase]]), size, machine.banks, machine.bank_bytes)
+        return np.array([cycles[0], cycles[0] - least[0]])
+
+    found = _alike(met, of_one, lambda others: np.stack(_local_cycles(others, size, machine, layout), axis=2))
+    return found[..., 0], found[..., 1]
+
+
+def _local_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> tuple[Integers, Integers]:
     addresses = _addresses(met, layout).reshape(-1, layout.subgroup_size)
     cycles, least = bank_cycles(addresses, size, machine.banks, machine.bank_bytes, addresses > _NOBODY >> 1)
     shape = (len(met), layout.groups, layout.subgroups)

@@ -26,10 +26,13 @@ from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces, Races
 from perfmodel.opencl_c.emulation.recording import Recorder, Totals
 from perfmodel.opencl_c.emulation.reuse import keep, lend, taken
+from perfmodel.opencl_c.emulation.thinning import LATER, Thinning, Turn
 from perfmodel.opencl_c.emulation.waiting import SOON, Waiting
 from perfmodel.opencl_c.emulation.work_items import WorkItems
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import Vector, element_of
+
+_TWICE = 2048
 
 
 class Emulator:
@@ -52,6 +55,7 @@ class Emulator:
         groups: GroupRaces,
         checks: bool,
         extrapolate: bool,
+        work: float,
     ) -> None:
         self.kernel, self.code, self.layout, self.bound = kernel, code, layout, bound
         self.regions = Regions(
@@ -76,6 +80,9 @@ class Emulator:
         self.waiting = Waiting(kernel, self.regions)
         self.work_items = work_items
         self.extrapolation = Extrapolation(self.context, self.recorder) if extrapolate else None
+        # As many lanes as these take numpy twice as long as one does.
+        self._work = work / (1 + layout.lanes / _TWICE)
+        self.thinning = Thinning(self.recorder, layout, self._work, seed=0)
         self.used = 0
         self._place_parameters()
 
@@ -122,6 +129,9 @@ class Emulator:
             "work_item": self.work_items.value,
             "turned": self._turned,
             "watch": self._watch,
+            "thin": self._thin,
+            "most_work": self._work,
+            "late_work": -LATER * self._work,
             "log": self.context.log,
             "most_logged": self.races.most_logged,
             "soon": SOON,
@@ -227,6 +237,9 @@ class Emulator:
 
     def _watch(self, number: int) -> Watch | None:
         return self.extrapolation.watch(self.code.plans[number]) if self.extrapolation else None
+
+    def _thin(self, number: int, *state: Any) -> tuple[Turn, tuple[Values, ...] | None]:
+        return self.thinning.iteration(self.code.rough_plans[number], *state)
 
     def _turned(self, steps: int, number: int, mask: Mask, values: tuple[Values, ...]) -> int:
         """Does what a loop does now and then: it stops if it took too long or waits for ever, and looks at a log that

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation.expression_code import Expressions, LoopFrame
-from perfmodel.opencl_c.emulation.loop_plans import Plan, plan_of
+from perfmodel.opencl_c.emulation.loop_plans import Plan, plan_of, rough_plan_of
 from perfmodel.opencl_c.emulation.register_homes import ROOT, ListKey, homes
 from perfmodel.opencl_c.emulation.waiting import deciding
 from perfmodel.opencl_c.syntax import Place
@@ -29,7 +29,8 @@ class Code:
 
     Attributes:
         text: to read. build: makes the function, which takes the steps allowed, for a batch (see `batch`).
-        accesses, work_items, divisions: see `Expressions`. plans: of loops whose iterations may be left out, by number.
+        accesses, work_items, divisions: see `Expressions`. plans: of loops whose iterations may be left out, by number;
+            rough_plans: of those of which some may stand for others.
     """
 
     text: str
@@ -38,6 +39,7 @@ class Code:
     work_items: dict[tuple[str, int | None], str]
     divisions: tuple[Place, ...]
     plans: tuple[Plan, ...]
+    rough_plans: tuple[Plan, ...]
 
 
 _MADE: WeakKeyDictionary[low.LoweredKernel, Code] = WeakKeyDictionary()
@@ -66,13 +68,14 @@ class _Generator:
         self.masks = 0
         self.left: dict[str, str] = {}
         self.plans: list[Plan] = []
+        self.rough_plans: list[Plan] = []
 
     def code(self) -> Code:
         self.body(self.kernel.body, "m0")
         lines, self.lines, self.depth = self.lines, [], 0
         self.emit("def run(steps):")
         self.depth = 1
-        self.emit("m0, pause = full, steps and max(steps - soon, 0)")
+        self.emit("m0, pause, work = full, steps and max(steps - soon, 0), most_work")
         for number, register in enumerate(self.kernel.registers):
             self.emit(f"{self.names[register]} = start_{number}")
         for (name, axis), text in self.expressions.work_items.items():
@@ -93,6 +96,7 @@ class _Generator:
             work_items=self.expressions.work_items,
             divisions=tuple(self.expressions.divisions),
             plans=tuple(self.plans),
+            rough_plans=tuple(self.rough_plans),
         )
 
     def emit(self, line: str) -> None:
@@ -171,6 +175,9 @@ class _Generator:
         plan = plan_of(statement, self.homes)
         if plan is not None:
             self.watched(plan, inner)
+        rough_plan = rough_plan_of(statement, self.homes)
+        if rough_plan is not None:
+            self.thinned(rough_plan, inner, "if" if plan is None else "elif")
         self.depth -= 1
         self.expressions.loops.pop()
         inside, self.lines = self.lines, before
@@ -180,6 +187,8 @@ class _Generator:
         self.emit(f"{left} = {done} = None" if leaves else f"{left} = None")
         if plan is not None:
             self.emit(f"watch_{inner} = watch({len(self.plans) - 1})")
+        if rough_plan is not None:
+            self.emit(f"turn_{inner} = None")
         self.emit(f"while True:  # {statement.place}")
         self.lines += inside
         if leaves:
@@ -196,9 +205,24 @@ class _Generator:
         self.emit("    if jump is not None:")
         self.emit(f"        {registers}= jump")
 
+    def thinned(self, plan: Plan, mask: str, word: str) -> None:
+        """Makes the end of an iteration of a loop of which some stand for others once there was much work."""
+        self.rough_plans.append(plan)
+        registers = "".join(f"{self.names[register]}, " for register in plan.carried)
+        self.emit(f"{word} work < {'late_work' if plan.depends_on_state else '0'}:")
+        known = f"{len(self.rough_plans) - 1}, turn_{mask}, {mask}, {self.expressions.text(plan.bound)}, ({registers})"
+        self.depth += 1
+        self.emit(f"turn_{mask}, jump = thin({known}, work)")
+        self.emit("if jump is not None:")
+        self.depth += 1
+        for number, register in enumerate(plan.carried):
+            self.set(register, f"jump[{number}]", mask)
+        self.depth -= 2
+
     def iteration(self, loop: low.Loop, mask: str, note_done: str, out: str) -> None:
         """Makes the code of one iteration of a loop."""
         self.emit(f"steps -= {max(len(list(walks.straights((loop,)))), 1)}")
+        self.emit(f"work -= {_own_work(loop)}")
         registers = "".join(f"{self.names[register]}, " for register in deciding(loop))
         self.emit("if steps < pause or len(log) > most_logged:")
         self.emit(f"    pause = turned(steps, {loop.number}, {mask}, ({registers}))")
@@ -288,3 +312,12 @@ class _Generator:
         else:
             self.emit(f"v = {value}")
             self.emit(f"{name} = v if {mask} is {home} else where({mask}.bits, v, {name})")
+
+
+def _own_work(loop: low.Loop) -> int:
+    """Returns how many statements and accesses an iteration has, those of loops within it left out."""
+    inner = walks.loops((*loop.test, *loop.body, *loop.step))
+    within = {id(block) for each in inner for block in walks.straights((each,))}
+    own = [block for block in walks.straights((loop,)) if id(block) not in within]
+    accesses = (node for block in own for each in block.statements for node in walks.accesses_of(each))
+    return sum(1 + len(block.statements) for block in own) + sum(1 for _ in accesses)

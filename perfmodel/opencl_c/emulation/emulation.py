@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,13 +18,14 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.arguments import Argument, Bound, bind
 from perfmodel.opencl_c.emulation.batch import Emulator
 from perfmodel.opencl_c.emulation.code_generation import code_of
-from perfmodel.opencl_c.emulation.extrapolation import Extrapolated, loops_of
+from perfmodel.opencl_c.emulation.extrapolation import Extrapolated, all_loops
 from perfmodel.opencl_c.emulation.findings import Finding, FindingLog
 from perfmodel.opencl_c.emulation.images import ImageBuffer
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces
-from perfmodel.opencl_c.emulation.recording import ACCESS_FIELDS, footprints
+from perfmodel.opencl_c.emulation.recording import ACCESS_FIELDS, Totals, footprints
+from perfmodel.opencl_c.emulation.thinning import PARTS
 from perfmodel.opencl_c.emulation.work_items import Size3, WorkItems
 from perfmodel.opencl_c.types import Pointer, Scalar, Vector, element_of
 
@@ -54,6 +56,8 @@ class Emulation:
         variables: (space, name) of arguments and of objects in constant and local memory.
         findings: the kernel's mistakes.
         extrapolated: loops whose later iterations were counted without being carried out, which makes results wrong.
+        parts: what estimates for such loops add to the groups' `blocks` and `sides`, by the number of their part, see
+            `thinning`; none where all counts are exact.
         steps: blocks executed in loops, over all batches.
     """
 
@@ -72,6 +76,7 @@ class Emulation:
     steps: int
     seconds: float
     extrapolated: tuple[Extrapolated, ...] = ()
+    parts: tuple[tuple[Integers, Integers], ...] = ()
     _bound: Bound | None = field(default=None, repr=False)
     _given: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
@@ -111,6 +116,7 @@ def emulate(
     checks: bool = True,
     extrapolate: bool = False,
     steps: int = STEPS,
+    work: float = math.inf,
     write_back: bool = False,
     global_offset: Sequence[int] = (0, 0, 0),
     seed: int = 0,
@@ -125,6 +131,8 @@ def emulate(
         extrapolate: whether long loops may be counted from some of their iterations. Not done for ``all`` groups or
             with `write_back`, as results would be wrong.
         steps: blocks that a batch of groups may execute.
+        work: statements of few work-items that may be executed before some iterations of long loops stand for others.
+            Not so for ``all`` groups or with `write_back`.
 
     Raises:
         KernelError: sizes or arguments don't fit the kernel.
@@ -142,8 +150,9 @@ def emulate(
     variables = _variables(kernel, bound)
     parts: list[tuple[Integers, ...]] = []
     used = 0
-    shortens = extrapolate and groups != "all" and not write_back
-    extrapolations = []
+    may_shorten = groups != "all" and not write_back
+    extrapolated: list[Extrapolated] = []
+    estimated: list[Totals | None] = []
     at_once = max(1, LANES // prod(local))
     for start in range(0, len(numbers), at_once):
         layout = Layout(local, counts, numbers[start : start + at_once], machine.subgroup_size)
@@ -158,12 +167,15 @@ def emulate(
             findings=findings,
             groups=group_races,
             checks=checks,
-            extrapolate=shortens,
+            extrapolate=extrapolate and may_shorten,
+            work=work if may_shorten else math.inf,
         )
         emulator.run(steps)
         used += emulator.used
         if emulator.extrapolation is not None:
-            extrapolations.append(emulator.extrapolation)
+            extrapolated += emulator.extrapolation.done.values()
+        extrapolated += emulator.thinning.done.values()
+        estimated.append(emulator.thinning.parts)
         totals = emulator.finish()
         parts.append((layout.group_ids, *totals.arrays, footprints(emulator.regions, variables, machine)))
     group_ids, blocks, branches, sides, barriers, accesses, touched = (
@@ -184,7 +196,8 @@ def emulate(
         findings=findings.all(),
         steps=used,
         seconds=time.perf_counter() - began,
-        extrapolated=loops_of(extrapolations),
+        extrapolated=all_loops(extrapolated),
+        parts=_parts(estimated, [len(each[0]) for each in parts]),
         _bound=bound,
         _given={name: (array.dtype, array.shape) for name, array in arguments.items() if isinstance(array, np.ndarray)},
     )
@@ -232,6 +245,24 @@ def _chosen(groups: str | Sequence[tuple[int, ...] | int], counts: Size3, seed: 
     if not numbers:
         raise KernelError("no groups are asked for; give some, or 'first'")
     return np.array(numbers)
+
+
+def _parts(estimated: Sequence[Totals | None], groups: Sequence[int]) -> tuple[tuple[Integers, Integers], ...]:
+    """Returns `Emulation.parts` of all batches, each of so many groups."""
+    shape = next((each for each in estimated if each is not None), None)
+    if shape is None:
+        return ()
+
+    def joined(name: str, number: int) -> Integers:
+        own = [
+            np.zeros((count, *getattr(shape, name).shape[2:]), np.int64)
+            if each is None
+            else getattr(each, name)[number]
+            for each, count in zip(estimated, groups, strict=True)
+        ]
+        return np.concatenate(own)
+
+    return tuple((joined("blocks", number), joined("sides", number)) for number in range(PARTS))
 
 
 def _variables(kernel: low.LoweredKernel, bound: Bound) -> tuple[tuple[str, str], ...]:

@@ -41,6 +41,7 @@ class Extrapolated:
         name: of its variable.
         run: iterations carried out, and `iterations` all of them, over all times that it was met.
         has_whole_footprint: footprints have what the iterations left out would touch; else they are a lower bound.
+        is_exact: counts are those of all iterations; else they are estimates, see `thinning`.
     """
 
     place: Place
@@ -48,6 +49,7 @@ class Extrapolated:
     run: int
     iterations: int
     has_whole_footprint: bool
+    is_exact: bool = True
 
     def plus(self, other: Extrapolated | None) -> Extrapolated:
         """Returns the same loop with the times that it was met elsewhere."""
@@ -55,7 +57,8 @@ class Extrapolated:
             return self
         is_whole = self.has_whole_footprint and other.has_whole_footprint
         run, iterations = self.run + other.run, self.iterations + other.iterations
-        return replace(self, run=run, iterations=iterations, has_whole_footprint=is_whole)
+        is_exact = self.is_exact and other.is_exact
+        return replace(self, run=run, iterations=iterations, has_whole_footprint=is_whole, is_exact=is_exact)
 
 
 class Extrapolation:
@@ -225,10 +228,9 @@ def _moved(late: Values, early: Values, times: int) -> Values:
     return late + (late - early) * np.int64(times).astype(late.dtype)  # which wraps around, as the iterations would
 
 
-def loops_of(extrapolations: Iterable[Extrapolation]) -> tuple[Extrapolated, ...]:
-    """Returns all loops, over several batches."""
+def all_loops(loops: Iterable[Extrapolated]) -> tuple[Extrapolated, ...]:
+    """Returns each loop once, with the times that it was met in several batches."""
     found: dict[Place, Extrapolated] = {}
-    for extrapolation in extrapolations:
-        for one in extrapolation.done.values():
-            found[one.place] = one.plus(found.get(one.place))
+    for one in loops:
+        found[one.place] = one.plus(found.get(one.place))
     return tuple(found.values())

@@ -7,6 +7,7 @@ identity. That is what makes recording cheap: what a mask means for sub-groups a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, TypeAlias
@@ -19,6 +20,8 @@ Values: TypeAlias = Any
 Bits: TypeAlias = NDArray[np.bool_]
 Integers: TypeAlias = NDArray[np.int64]
 
+_AT_ONCE = 1 << 21
+"""Masks of so many lanes are worked out together."""
 _REMEMBERED = 4096
 """So many masks, and splits of one, are remembered; kernels that need more depend on data and repeat nothing."""
 
@@ -85,10 +88,9 @@ class Mask:
     Attributes:
         bits: by lane. lanes: the positions of the active ones. is_full: all are.
         splits: of conditions met under this mask, by their bytes, the two masks that they lead to.
-        sides: by the masks that go either way at a branch, what both are together, see `recording`.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "bits", "is_full", "lanes", "layout", "sides", "splits", "unions")
+    __slots__ = ("__dict__", "__weakref__", "bits", "is_full", "lanes", "layout", "splits", "unions")
 
     def __init__(self, bits: Bits, layout: Layout) -> None:
         self.bits, self.layout = bits, layout
@@ -96,7 +98,6 @@ class Mask:
         self.is_full = len(self.lanes) == layout.lanes
         self.splits: dict[bytes, tuple[Mask | None, Mask | None]] = {}
         self.unions: dict[Mask, Mask] = {}
-        self.sides: dict[tuple[Mask | None, Mask | None], tuple[Integers, Integers]] = {}
 
     @cached_property
     def items_of_groups(self) -> Integers:
@@ -120,6 +121,25 @@ class Mask:
         """Holds the groups of which some work-items are active and some are not."""
         items = self.items_of_groups
         return ((items > 0) & (items < self.layout.items)).nonzero()[0]
+
+
+def work_out(masks: Iterable[Mask]) -> None:
+    """Finds what masks are for sub-groups and groups, of many together: each by itself takes longer."""
+    new = list({id(mask): mask for mask in masks if "totals" not in mask.__dict__}.values())
+    if not new:
+        return
+    layout = new[0].layout
+    whole = layout.subgroups * layout.subgroup_size
+    step = max(1, _AT_ONCE // max(layout.slots, 1))
+    for start in range(0, len(new), step):
+        part = new[start : start + step]
+        bits = np.zeros((len(part), layout.groups, whole), bool)
+        bits[:, :, : layout.items] = np.stack([mask.bits for mask in part]).reshape(len(part), layout.groups, -1)
+        by_subgroup = bits.reshape(len(part), layout.groups, layout.subgroups, -1).sum(axis=3, dtype=np.int64)
+        subgroups, items = (by_subgroup > 0).sum(axis=2), by_subgroup.sum(axis=2)
+        totals = np.stack([items, subgroups, subgroups > 0], axis=2).astype(np.int64)
+        for mask, *found in zip(part, by_subgroup, items, totals, strict=True):
+            mask.items_of_subgroups, mask.items_of_groups, mask.totals = found
 
 
 class Masks:

@@ -2,19 +2,22 @@
 
 Iterations are alike if nothing in the loop decides by what changes between them: its own condition compares a counter
 with a number known before, its body's conditions depend on neither the loop's state nor loaded data, and no lane leaves
-it early. Even so counts are extrapolated only where they do repeat; see `extrapolation`.
+it early. Even so counts are extrapolated only where they do repeat; see `extrapolation`. Where data decide in the body,
+the counter alone tells how many iterations there are: some of them may stand for the others; see `thinning`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import takewhile
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation.expression_code import plain
 from perfmodel.opencl_c.emulation.register_homes import ListKey
-from perfmodel.opencl_c.types import element_of, width_of
+from perfmodel.opencl_c.origins import Origins
+from perfmodel.opencl_c.types import Vector, element_of, width_of
 from perfmodel.opencl_c.visitor import child_fields, children
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
@@ -28,12 +31,15 @@ class Plan:
 
     Attributes:
         carried: whole numbers that an iteration gets from the last one, the counter first; none depends on loaded data.
+            Of a rough plan, those that move by the same step each time.
+        depends_on_state: what an iteration does depends on what others before it have made.
     """
 
     loop: low.Loop
     operator: str
     bound: low.Expression
     carried: tuple[low.Register, ...]
+    depends_on_state: bool = False
 
 
 def plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | None:
@@ -48,10 +54,7 @@ def plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | None:
     is_loaded = any(isinstance(part, low.Load) for part in walks.walk(bound))
     if is_loaded or not changed.isdisjoint(walks.registers_read(bound)):
         return None
-    inside = {
-        (id(statement), slot) for statement in walks.statements((loop,)) for slot in child_fields(type(statement))
-    }
-    carried = {register for register in changed if homes[register] not in inside} - {loop.condition}
+    carried = {register for register in changed if homes[register] not in _lists_in(loop)} - {loop.condition}
     loaded = _dependent(loop, set())
     varying = _dependent(loop, carried)
     if counter not in carried or counter in loaded:
@@ -65,6 +68,141 @@ def plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | None:
             return None
     whole = [register for register in carried - loaded - {counter} if not element_of(plain(register.type)).is_float]
     return Plan(loop, operator, bound, (counter, *sorted(whole, key=lambda register: register.name)))
+
+
+def rough_plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | None:
+    """Returns the plan for a loop some of whose iterations may stand for others, whatever data decide in them."""
+    if loop.is_do or walks.labels_left((*loop.test, *loop.body, *loop.step)):
+        return None
+    compared = _comparison(loop)
+    if compared is None:
+        return None
+    operator, counter, bound = compared
+    changed = walks.registers_set((loop,))
+    if not _is_invariant(bound, changed):
+        return None
+    steady = list(_steady((*loop.test, *loop.body, *loop.step)))
+    moving = {register for register in changed if _moves(register, loop, steady, changed)}
+    if counter not in moving:
+        return None
+    outside = {register for register in changed - moving if homes[register] not in _lists_in(loop)}
+    stale = {register for register in outside if _is_carried(register, loop)}
+    origins = Origins((loop,))
+    inner = [each.condition for each in walks.loops((*loop.body, *loop.step))]
+    if not stale.isdisjoint(origins.registers_behind(inner)):  # which may catch up with the iterations left out
+        return None
+    rest = sorted(moving - {counter}, key=lambda register: register.name)
+    return Plan(loop, operator, bound, (counter, *rest), _depends_on_state(loop, stale, origins))
+
+
+def _depends_on_state(loop: low.Loop, stale: Set[low.Register], origins: Origins) -> bool:
+    """Returns whether conditions in a loop follow from registers or memory that earlier iterations have changed."""
+    first: dict[str | None, low.Load | low.Store | low.Atomic] = {}
+    stored: set[str | None] = set()
+    for statement in walks.simple_statements((loop,)):
+        for node in walks.accesses_of(statement):
+            first.setdefault(node.access.variable, node)
+            if not isinstance(node, low.Load):
+                stored.add(node.access.variable)
+    kept = {variable for variable in stored if isinstance(first[variable], low.Load)}  # not overwritten by each anew
+    for origin in origins.behind(each.condition for each in walks.branches((*loop.body, *loop.step))):
+        match origin:
+            case low.Read() if origin.register in stale:
+                return True
+            case low.Load() if origin.access.variable in kept:
+                return True
+            case low.Atomic():
+                return True
+    return False
+
+
+def _is_invariant(expression: low.Expression, changed: Set[low.Register]) -> bool:
+    is_loaded = any(isinstance(part, low.Load) for part in walks.walk(expression))
+    return not is_loaded and changed.isdisjoint(walks.registers_read(expression))
+
+
+def _steady(body: Iterable[low.Statement]) -> Iterator[low.Simple]:
+    """Iterates over the statements that lanes come to in every iteration, whatever conditions hold."""
+    for statement in body:
+        if isinstance(statement, low.Straight):
+            yield from statement.statements
+        elif isinstance(statement, low.Scope):
+            always = list(takewhile(lambda each: not walks.labels_left((each,)), statement.body))
+            yield from _steady(always)
+
+
+def _moves(register: low.Register, loop: low.Loop, steady: Sequence[low.Simple], changed: Set[low.Register]) -> bool:
+    """Returns whether every iteration moves a whole number or pointer by the same step."""
+    setting = [each for each in walks.simple_statements((loop,)) if walks.register_set(each) is register]
+    if len(setting) != 1 or not any(each is setting[0] for each in steady):
+        return False
+    (statement,) = setting
+    if not isinstance(statement, low.Assign) or statement.components is not None:
+        return False
+    if isinstance(register.type, Vector) or element_of(plain(register.type)).is_float:
+        return False
+    match _whole(statement.value):
+        case low.Binary(operator="+", left=one, right=other):
+            steps = [(one, other), (other, one)]
+        case low.Binary(operator="-", left=one, right=other) | low.Offset(pointer=one, index=other):
+            steps = [(one, other)]
+        case _:
+            return False
+    starts = [(_whole(start), step) for start, step in steps]
+    return any(
+        isinstance(start, low.Read) and start.register is register and _is_invariant(step, changed)
+        for start, step in starts
+    )
+
+
+def _whole(expression: low.Expression) -> low.Expression:
+    """Returns the whole number that an expression is but for its length."""
+    while isinstance(expression, low.Convert) and not element_of(plain(expression.operand.type)).is_float:
+        expression = expression.operand
+    return expression
+
+
+def _lists_in(loop: low.Loop) -> set[ListKey]:
+    return {(id(statement), slot) for statement in walks.statements((loop,)) for slot in child_fields(type(statement))}
+
+
+def _is_carried(register: low.Register, loop: low.Loop) -> bool:
+    """Returns whether an iteration may read what one before it gave to a register."""
+    return _reads_first(register, (*loop.test, *loop.body, *loop.step)) is not False
+
+
+def _reads_first(register: low.Register, body: Iterable[low.Statement]) -> bool | None:
+    """Returns whether statements may read a register before all lanes set it; None where they never do either."""
+    for statement in body:
+        found: bool | None = None
+        match statement:
+            case low.Straight():
+                found = _reads_first_in(register, statement)
+            case low.Scope():
+                found = _reads_first(register, statement.body)
+            case low.Loop() if not statement.is_do:
+                found = _reads_first(register, statement.test)
+        if found is None and not isinstance(statement, low.Straight | low.Scope) and _occurs(register, statement):
+            found = True
+        if found is not None:
+            return found
+    return None
+
+
+def _reads_first_in(register: low.Register, block: low.Straight) -> bool | None:
+    for statement in block.statements:
+        if register in walks.registers_read(statement):
+            return True
+        if walks.register_set(statement) is register:
+            return isinstance(statement, low.Assign) and statement.components is not None
+    return None
+
+
+def _occurs(register: low.Register, statement: low.Statement) -> bool:
+    simple = list(walks.simple_statements((statement,)))
+    decided = (each.condition for each in walks.branches((statement,)))
+    found = (walks.register_set(each) is register or register in walks.registers_read(each) for each in simple)
+    return any(found) or register in decided
 
 
 def _comparison(loop: low.Loop) -> tuple[str, low.Register, low.Expression] | None:

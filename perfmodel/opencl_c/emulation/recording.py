@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.access_patterns import Pattern, atomic_passes, blocks_touched, local_cycles
 from perfmodel.opencl_c.emulation.address_space import Regions
 from perfmodel.opencl_c.emulation.footprints import sizes
-from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
+from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask, work_out
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.meeting import added_up_first
 
@@ -92,29 +92,32 @@ class Recorder:
     def totals(self) -> Totals:
         """Returns all that was counted until now."""
         totals = self._totals
-        _add(totals.blocks, [(number, mask.totals, count) for number, mask, count in _taken(self.blocks)])
-        _add(totals.barriers, [(number, mask.totals[:, 2], count) for number, mask, count in _taken(self.barriers)])
-        went = [(number, *_sides(*masks), count) for number, masks, count in _taken(self.went)]
-        _add(totals.branches, [(number, branches, count) for number, branches, _, count in went])
-        _add(totals.sides, [(number, sides, count) for number, _, sides, count in went])
+        work_out(mask for counted in (*self.blocks, *self.barriers) for mask in counted)
+        work_out(mask for counted in self.went for masks in counted for mask in masks if mask is not None)
+        for number, masks, times in _taken(self.blocks):
+            totals.blocks[:, number] += _sum([mask.totals for mask in masks], times)
+        for number, masks, times in _taken(self.barriers):
+            totals.barriers[:, number] += _sum([mask.totals[:, 2] for mask in masks], times)
+        for number, sides, times in _taken(self.went):
+            branches, ways = _sides(sides, times)
+            totals.branches[:, number] += branches
+            totals.sides[:, number] += ways
         self.fold(*self.handlers)
         return totals
 
     def fold(self, *handlers: Handler) -> None:
         """Adds the counts of handlers' patterns to the totals."""
-        found: list[tuple[int, NDArray[np.int64], int]] = []
         for handler in handlers:
-            if not handler.met:
-                continue
-            costs, number = self._costs(handler, handler.met), handler.access.number
-            for (pattern, phase), cost in zip(handler.met, costs, strict=True):
-                found.append((number, cost, pattern.counts.pop(phase)))
-            handler.met.clear()
-        _add(self._totals.accesses, found)
+            if handler.met:
+                costs = self._costs(handler, handler.met)
+                times = [pattern.counts.pop(phase) for pattern, phase in handler.met]
+                self._totals.accesses[:, handler.access.number] += _sum(costs, times)
+                handler.met.clear()
 
     def _costs(self, handler: Handler, met: Sequence[tuple[Pattern, int]]) -> list[NDArray[np.int64]]:
         """Returns what each pattern at some place counts once, by group and `ACCESS_NAMES`."""
         new = [each for each in met if each not in self.known]
+        work_out(pattern.mask for pattern, _ in met)
         step = max(1, _AT_ONCE // max(self.layout.slots, 1))
         if len(self.known) > _REMEMBERED // max(self.layout.lanes, 1):
             self.known.clear()
@@ -143,44 +146,46 @@ class Recorder:
         return atomic_passes(met, handler.bytes, handler.access.space == "local", self.machine, self.layout)
 
 
-def _taken(counted: Sequence[Counts]) -> list[tuple[int, Any, int]]:
-    """Returns all counts with their places and what they are of, and leaves none."""
-    found = [(number, key, count) for number, counts in enumerate(counted) for key, count in counts.items()]
-    for counts in counted:
-        counts.clear()
-    return found
+def _taken(counted: Sequence[Counts]) -> Iterator[tuple[int, list[Any], list[int]]]:
+    """Yields what was counted at each place and how often, and leaves nothing."""
+    for number, counts in enumerate(counted):
+        if counts:
+            yield number, list(counts), list(counts.values())
+            counts.clear()
 
 
-def _add(totals: Integers, found: Sequence[tuple[int, Integers, int]]) -> None:
-    """Adds to totals, by group and number, what was found of each number, so many times."""
-    for number, each, count in found:
-        totals[:, number] += each * count
+def _sum(each: Sequence[Integers], times: Sequence[int]) -> Integers:
+    """Returns the sum of arrays, each so many times."""
+    if len(each) == 1:
+        return each[0] * times[0]
+    step = max(1, _AT_ONCE // max(each[0].size, 1))
+    total = np.zeros_like(each[0])
+    for start in range(0, len(each), step):
+        total += np.tensordot(times[start : start + step], np.stack(each[start : start + step]), 1)
+    return total
 
 
-def _sides(then: Mask | None, otherwise: Mask | None) -> tuple[Integers, Integers]:
-    """Returns, by group, a branch's ``branches`` and ``sides`` of one time that lanes met it, see `Emulation`."""
-    one = then or otherwise
-    assert one is not None
-    found = one.sides.get((then, otherwise))
-    if found is None:
-        found = one.sides[then, otherwise] = _worked_out(then, otherwise)
-    return found
-
-
-def _worked_out(then: Mask | None, otherwise: Mask | None) -> tuple[Integers, Integers]:
-    if then is None or otherwise is None:
-        alone = then or otherwise
-        assert alone is not None
-        none = np.zeros_like(alone.totals)
-        sides = (alone.totals, none) if otherwise is None else (none, alone.totals)
-        branches = np.stack([alone.totals[:, 1], none[:, 1]], axis=1)
-        return branches, np.stack([alone.totals, *sides], axis=1)
-    parted = ((then.items_of_subgroups > 0) & (otherwise.items_of_subgroups > 0)).sum(axis=1)
-    met = then.totals + otherwise.totals
-    met[:, 1] -= parted
-    met[:, 2] = np.maximum(then.totals[:, 2], otherwise.totals[:, 2])
-    branches = np.stack([met[:, 1], parted], axis=1)
-    return branches, np.stack([met, then.totals, otherwise.totals], axis=1)
+def _sides(met: Sequence[tuple[Mask | None, Mask | None]], times: Sequence[int]) -> tuple[Integers, Integers]:
+    """Returns, by group, ``branches`` and ``sides`` of a branch at which masks parted so often, see `Emulation`."""
+    nobody = np.zeros_like(next(mask for mask in met[0] if mask is not None).totals)
+    branches, sides = np.zeros((len(nobody), 2), np.int64), np.zeros((len(nobody), 3, 3), np.int64)
+    step = max(1, _AT_ONCE // sides.size)
+    for start in range(0, len(met), step):
+        part = met[start : start + step]
+        then, otherwise = (
+            np.stack([nobody if mask is None else mask.totals for mask in masks]) for masks in zip(*part, strict=True)
+        )
+        parted = np.zeros(then.shape[:2], np.int64)
+        for place, (one, other) in enumerate(part):
+            if one is not None and other is not None:
+                parted[place] = ((one.items_of_subgroups > 0) & (other.items_of_subgroups > 0)).sum(axis=1)
+        both = then + otherwise
+        both[..., 1] -= parted
+        both[..., 2] = np.maximum(then[..., 2], otherwise[..., 2])
+        counts = times[start : start + step]
+        branches += np.tensordot(counts, np.stack([both[..., 1], parted], axis=2), 1)
+        sides += np.tensordot(counts, np.stack([both, then, otherwise], axis=2), 1)
+    return branches, sides
 
 
 def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Machine) -> NDArray[Any]:
