@@ -46,9 +46,26 @@ def test_a_tile_of_results_loads_a_row_and_a_column(rows: int, columns: int) -> 
     assert loads(kernel.as_compiled()) == rows + columns
 
 
-def test_few_numbers_stay_in_registers() -> None:
-    # Each of 40 elements of b would have to stay until the next row; of a, one element is used at a time.
+def test_rows_that_are_too_long_together_are_not_written_out_side_by_side() -> None:
+    # A row of 40 is written out, and uses one element of a; two such rows are more than compilers write out.
     assert loads(kernel_of(2, 40).as_compiled()) == 2 + 2 * 40
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("a[x + u + v]", 4 + 4 - 1),  # a window that slides
+        ("a[x + 2 * u + v]", 2 * 3 + 4),
+        ("a[x + 4 * u + v]", 4 * 4),
+        ("a[(y + u) * n + x + v + k] * a[(y + u) * n + x + v + k + 1]", 4 * (4 + 1)),  # two windows, of a place more
+        ("a[(y + u) * n + x + v + k] * a[(y + u + 1) * n + x + v + k]", (4 + 1) * 4),
+        ("a[(y + u) * n + x + v + k] * a[(x + v) * n + y + u + k]", 2 * 16),
+    ],
+)
+def test_windows_load_each_place_once(body: str, expected: int) -> None:
+    kernel = kernel_of(4, 4, body)
+    assert loads(kernel) == 16 * body.count("a[")
+    assert loads(kernel.as_compiled()) == expected
 
 
 def test_what_does_not_move_at_all_is_loaded_once() -> None:

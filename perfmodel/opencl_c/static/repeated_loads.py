@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from perfmodel.counting.domains import Region
-from perfmodel.counting.symbolic import Monomial, Polynomial, coordinate
+from perfmodel.counting.symbolic import Polynomial, coordinate, is_coordinate, number
+from perfmodel.counting.symbolic import name as symbol
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 
@@ -34,7 +35,7 @@ class RepeatedLoads:
 
     def __init__(self, written_out: Mapping[str, int]) -> None:
         self.written_out = written_out
-        self.loaded: dict[tuple[str | None, int, tuple[str, ...], Polynomial], list[tuple[Any, set[int]]]] = {}
+        self.loaded: dict[tuple[str | None, int, tuple[str, ...], Polynomial], list[tuple[Any, set[Polynomial]]]] = {}
 
     def left(
         self, access: low.Access, address: Polynomial | None, region: Region, loops: Sequence[low.Loop]
@@ -49,37 +50,38 @@ class RepeatedLoads:
         copies = {coordinate(loop.name): self.written_out[loop.name] for loop in inner}
         if address is None or not copies:
             return region, ALL
-        steps = {name: step for name in copies if (step := _step(address, name)) is not None}
-        if len(steps) < len(copies):
-            return region, ALL
-        moving = {name: step for name, step in steps.items() if step}
-        places = {address.terms.get((), 0)}
-
-        def moves(monomial: Monomial) -> bool:
-            return bool(moving.keys() & Polynomial({monomial: 1}).names())
-
+        steps = {name: _step(address, name) for name in copies}
+        moving = {name: step for name, step in steps.items() if step.terms}
+        start = _part(address, lambda names: not any(map(is_coordinate, names)))
+        apart = _part(address, lambda names: any(map(is_coordinate, names)) and not moving.keys() & names)
+        places = {start}
         for name, step in moving.items():
-            places = {place + step * turn for place in places for turn in range(copies[name])}
+            places = {place + step * number(turn) for place in places for turn in range(copies[name])}
             if len(places) > MOST_IN_REGISTERS:
                 return region, ALL
-        apart = {monomial: times for monomial, times in address.terms.items() if monomial and not moves(monomial)}
-        nest = access.variable, access.bytes, tuple(copies), Polynomial(apart)
+        nest = access.variable, access.bytes, tuple(copies), apart
         before = self.loaded.setdefault(nest, [])
         seen = {place for points, others in before if points.plain_is_equal(region.points) for place in others}
         before.append((region.points, places))
-        return region.without(copies.keys() - moving.keys()), Fraction(
-            len(places - seen), math.prod(copies[name] for name in moving)
-        )
+        part = Fraction(len(places - seen), math.prod(copies[name] for name in moving))
+        return region.without(copies.keys() - moving.keys()), part
 
     def _is_one_piece(self, loop: low.Loop, space: str) -> bool:
         """Returns whether the copies of a loop's body share what they load."""
         return loop.name in self.written_out and not _stores_to(loop, space)
 
 
-def _step(address: Polynomial, name: str) -> int | None:
-    """Returns by how many bytes an address moves from one iteration to the next; None where it is no number."""
+def _step(address: Polynomial, name: str) -> Polynomial:
+    """Returns by how many bytes an address moves from one iteration to the next; where it moves otherwise than by
+    equal steps, the loop's own name, as all its iterations are apart then."""
     found = address.coefficient(name)
-    return None if found is None else found.constant
+    return symbol(name) if found is None else found
+
+
+def _part(address: Polynomial, is_wanted: Callable[[frozenset[str]], bool]) -> Polynomial:
+    """Returns the terms of an address whose names are wanted."""
+    terms = address.terms.items()
+    return Polynomial({each: times for each, times in terms if is_wanted(Polynomial({each: 1}).names())})
 
 
 def _stores_to(loop: low.Loop, space: str) -> bool:
