@@ -68,6 +68,21 @@ def test_windows_load_each_place_once(body: str, expected: int) -> None:
     assert loads(kernel.as_compiled()) == expected
 
 
+def test_what_is_too_much_to_stay_is_loaded_again() -> None:
+    """Each of four rows uses all 64 numbers, which do not stay in between."""
+    source = """__kernel void k(__global const float *restrict a, __global float *restrict c, const int n)
+    {
+        float sum[4] = {0};
+        #pragma unroll
+        for (int r = 0; r < 4; r++)
+            #pragma unroll
+            for (int u = 0; u < 64; u++) sum[r] += a[get_global_id(0) + u * n];
+        for (int r = 0; r < 4; r++) c[4 * get_global_id(0) + r] = sum[r];
+    }"""
+    kernel = pm.Kernel.from_opencl(source, "k", "n", GROUP, {"a": "65 * n", "c": "4 * n"}, n=N)
+    assert pm.feature("f_mem_access_global_load").eval(kernel.as_compiled()) == 4 * 64 * N
+
+
 def test_what_does_not_move_at_all_is_loaded_once() -> None:
     assert loads(kernel_of(4, 4, "a[k] * b[k * n + x + v]").as_compiled()) == 1 + 4
 

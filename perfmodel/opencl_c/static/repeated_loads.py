@@ -8,7 +8,6 @@ places and not twelve. The loads that stand in one loop nest are compared with e
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -19,7 +18,7 @@ from perfmodel.counting.symbolic import name as symbol
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 
-MOST_IN_REGISTERS = 96
+MOST_IN_REGISTERS = 32
 """So many numbers that a body loads stay in registers at most, to be used again."""
 
 ALL = Fraction(1)
@@ -50,21 +49,23 @@ class RepeatedLoads:
         copies = {coordinate(loop.name): self.written_out[loop.name] for loop in inner}
         if address is None or not copies:
             return region, ALL
-        steps = {name: _step(address, name) for name in copies}
-        moving = {name: step for name, step in steps.items() if step.terms}
-        start = _part(address, lambda names: not any(map(is_coordinate, names)))
-        apart = _part(address, lambda names: any(map(is_coordinate, names)) and not moving.keys() & names)
-        places = {start}
-        for name, step in moving.items():
-            places = {place + step * number(turn) for place in places for turn in range(copies[name])}
-            if len(places) > MOST_IN_REGISTERS:
-                return region, ALL
-        nest = access.variable, access.bytes, tuple(copies), apart
-        before = self.loaded.setdefault(nest, [])
+        places, moving, dropped, part = {_part(address, _is_same_for_all)}, set(), set(), ALL
+        for name, times in copies.items():
+            step = _step(address, name)
+            if not step.terms:
+                dropped.add(name)
+                continue
+            moving.add(name)
+            moved = {place + step * number(turn) for place in places for turn in range(times)}
+            part *= Fraction(len(moved), len(places) * times)
+            places = moved
+            if len(places) > MOST_IN_REGISTERS:  # by the next iteration of the loops around, the first are gone
+                return region.without(dropped), part
+        apart = _part(address, lambda names: not _is_same_for_all(names) and not moving & names)
+        before = self.loaded.setdefault((access.variable, access.bytes, tuple(copies), apart), [])
         seen = {place for points, others in before if points.plain_is_equal(region.points) for place in others}
         before.append((region.points, places))
-        part = Fraction(len(places - seen), math.prod(copies[name] for name in moving))
-        return region.without(copies.keys() - moving.keys()), part
+        return region.without(dropped), part * Fraction(len(places - seen), len(places))
 
     def _is_one_piece(self, loop: low.Loop, space: str) -> bool:
         """Returns whether the copies of a loop's body share what they load."""
@@ -76,6 +77,11 @@ def _step(address: Polynomial, name: str) -> Polynomial:
     equal steps, the loop's own name, as all its iterations are apart then."""
     found = address.coefficient(name)
     return symbol(name) if found is None else found
+
+
+def _is_same_for_all(names: frozenset[str]) -> bool:
+    """Returns whether a term with these names is the same for all work-items and iterations."""
+    return not any(map(is_coordinate, names))
 
 
 def _part(address: Polynomial, is_wanted: Callable[[frozenset[str]], bool]) -> Polynomial:

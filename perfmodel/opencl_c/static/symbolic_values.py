@@ -151,10 +151,12 @@ class Evaluator:
             return Truth(EVERYWHERE if constant.value else NOWHERE)
         if is_float(constant.type):
             return known(constant.value, constant.type)
+        if isinstance(constant.type, Pointer):
+            return None
         whole = int(constant.value)
         if element_of(constant.type).dtype == "uint64" and whole >= 1 << 63:
             whole -= 1 << 64  # a negative number that has become unsigned is a step back
-        if isinstance(constant.type, Pointer) or abs(whole) >= MOST:
+        if abs(whole) >= MOST:
             return None
         value = plain(number(whole))
         return Components((value,) * constant.type.width) if isinstance(constant.type, Vector) else value
