@@ -88,3 +88,15 @@ def test_an_index_of_size_t_may_step_back() -> None:
     (load,) = [each for each in kernel.counts_for(32).accesses if each.variable == "a"]
     assert load.footprint is not None
     assert load.footprint({}) == 256
+
+
+@pytest.mark.parametrize("condition", ["b == 0", "!b", "(b != 0 ? b[0] : 0.0f) < 0"])
+def test_null_pointers_are_no_numbers(condition: str) -> None:
+    source = f"""__kernel void k(__global float *a, __global const float *b)
+    {{
+        if ({condition}) return;
+        a[get_global_id(0)] = b[get_global_id(0)];
+    }}"""
+    kernel = pm.Kernel.from_opencl(source, "k", 64, 8, {"a": 64, "b": 64}).as_countable()
+    stores = pm.feature("f_mem_access_global_store").eval(kernel)
+    assert 0 <= stores <= 64
