@@ -92,7 +92,13 @@ def rough_plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | 
     if not stale.isdisjoint(origins.registers_behind(inner)):  # which may catch up with the iterations left out
         return None
     rest = sorted(moving - {counter}, key=lambda register: register.name)
-    return Plan(loop, operator, bound, (counter, *rest), _depends_on_state(loop, stale, origins))
+    return Plan(
+        loop=loop,
+        operator=operator,
+        bound=bound,
+        carried=(counter, *rest),
+        depends_on_state=_depends_on_state(loop, stale, origins),
+    )
 
 
 def _depends_on_state(loop: low.Loop, stale: Set[low.Register], origins: Origins) -> bool:
