@@ -44,16 +44,11 @@ class Plan:
 
 def plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | None:
     """Returns the plan for a loop whose iterations may be left out."""
-    if loop.is_do or walks.labels_left((*loop.test, *loop.body, *loop.step)):
-        return None
-    compared = _comparison(loop)
+    changed = walks.registers_set((loop,))
+    compared = _comparison(loop, changed)
     if compared is None:
         return None
     operator, counter, bound = compared
-    changed = walks.registers_set((loop,))
-    is_loaded = any(isinstance(part, low.Load) for part in walks.walk(bound))
-    if is_loaded or not changed.isdisjoint(walks.registers_read(bound)):
-        return None
     carried = {register for register in changed if homes[register] not in _lists_in(loop)} - {loop.condition}
     loaded = _dependent(loop, set())
     varying = _dependent(loop, carried)
@@ -72,15 +67,11 @@ def plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | None:
 
 def rough_plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | None:
     """Returns the plan for a loop some of whose iterations may stand for others, whatever data decide in them."""
-    if loop.is_do or walks.labels_left((*loop.test, *loop.body, *loop.step)):
-        return None
-    compared = _comparison(loop)
+    changed = walks.registers_set((loop,))
+    compared = _comparison(loop, changed)
     if compared is None:
         return None
     operator, counter, bound = compared
-    changed = walks.registers_set((loop,))
-    if not _is_invariant(bound, changed):
-        return None
     steady = list(_steady((*loop.test, *loop.body, *loop.step)))
     moving = {register for register in changed if _moves(register, loop, steady, changed)}
     if counter not in moving:
@@ -211,8 +202,14 @@ def _occurs(register: low.Register, statement: low.Statement) -> bool:
     return any(found) or register in decided
 
 
-def _comparison(loop: low.Loop) -> tuple[str, low.Register, low.Expression] | None:
-    """Returns the operator, the counter on its left, and the bound on its right."""
+def _comparison(loop: low.Loop, changed: Set[low.Register]) -> tuple[str, low.Register, low.Expression] | None:
+    """Returns what alone ends a loop: the operator, the counter on its left, and on its right a bound that stays.
+
+    Args:
+        changed: the registers that the loop sets.
+    """
+    if loop.is_do or walks.labels_left((*loop.test, *loop.body, *loop.step)):
+        return None
     if len(loop.test) != 1 or not isinstance(loop.test[0], low.Straight) or len(loop.test[0].statements) != 1:
         return None
     statement = loop.test[0].statements[0]
@@ -223,13 +220,14 @@ def _comparison(loop: low.Loop) -> tuple[str, low.Register, low.Expression] | No
         return None
     if element_of(plain(comparison.left.type)).is_float:
         return None
-    changed = walks.registers_set((loop,))
     left, right = _counter(comparison.left), _counter(comparison.right)
     if left is not None and left in changed:
-        return comparison.operator, left, comparison.right
-    if right is not None and right in changed:
-        return _MIRRORED[comparison.operator], right, comparison.left
-    return None
+        found = comparison.operator, left, comparison.right
+    elif right is not None and right in changed:
+        found = _MIRRORED[comparison.operator], right, comparison.left
+    else:
+        return None
+    return found if _is_invariant(found[2], changed) else None
 
 
 def _counter(expression: low.Expression) -> low.Register | None:
