@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from perfmodel.counting.called_functions import operations_of
@@ -21,6 +21,18 @@ from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations, is_multiplication, is_sum
 from perfmodel.opencl_c.origins import Origins
 from perfmodel.opencl_c.static.chains import carried_registers
+from perfmodel.opencl_c.static.loop_counters import (
+    bound_of,
+    condition_of,
+    end_of,
+    leaves,
+    moved_in,
+    multiplies,
+    note_number,
+    number_added,
+    parts_of,
+    step_of,
+)
 from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.types import INT, Scalar, Vector, element_of, is_float
 
@@ -54,7 +66,6 @@ LONG = {
 """So many instructions some operations on floats become."""
 LONG_QUOTIENT = 14
 """So many instructions a division of whole numbers becomes."""
-COMPARED = ("<", "<=", ">", ">=", "!=")
 WAITED_FOR = {"global": ("global", "constant"), "local": ("local",), "private": ("private",)}
 """The spaces of memory whose loads share a wait; private arrays are waited for that lie in memory."""
 
@@ -150,7 +161,7 @@ class Waits:
                     body.stop()
                     if not is_again:
                         self._loop(statement)
-                    for register in walks.registers_set(_parts(statement)):
+                    for register in walks.registers_set(parts_of(statement)):
                         self.known[register] = body.finished["global"]
                         self.depths[register] = body.depth
                         self.numbers.pop(register, None)
@@ -158,7 +169,7 @@ class Waits:
                     pass
 
     def _loop(self, loop: low.Loop) -> None:
-        parts = _parts(loop)
+        parts = parts_of(loop)
         (times, self.times), (once, self.once) = (self.times, 1), (self.once, {})
         self.known, self.depths = dict.fromkeys(self.known, 0), {}  # what came before has been waited for
         for register in walks.registers_set(parts):
@@ -170,7 +181,7 @@ class Waits:
         # Where loads come later because of what the iteration before has loaded, each iteration waits for its own.
         self._run(parts, second, 0, is_again=True)
         is_chained = any(second.levels[access] > level for access, level in first.levels.items())
-        is_kept = is_chained or loop.unroll == STAYS or _leaves(loop)
+        is_kept = is_chained or loop.unroll == STAYS or leaves(loop)
         self._add(first, 1 if is_kept else self._unrolled(first, loop))
         self.times, self.once, self.depths = times, once, {}
 
@@ -189,7 +200,7 @@ class Waits:
             if body.stops[_kind_of(access)] > stops[_kind_of(access)]:
                 body.times[access] //= iterations  # each waits for its own
                 body.once[access].pop(loop.name, None)
-        for register in walks.registers_set(_parts(loop)):
+        for register in walks.registers_set(parts_of(loop)):
             self.numbers.pop(register, None)
 
     def _iterations(self, loop: low.Loop, numbers: Mapping[low.Register, int] | None = None) -> int | None:
@@ -199,11 +210,11 @@ class Waits:
             numbers: registers whose values are known before the loop; those known so far without.
         """
         numbers = self.numbers if numbers is None else numbers
-        step, bound = _step(loop), _bound(loop)
+        step, bound = step_of(loop), bound_of(loop)
         start = None if step is None else numbers.get(step.register)
-        if step is None or bound is None or start is None or loop.unroll == STAYS or _leaves(loop):
+        if step is None or bound is None or start is None or loop.unroll == STAYS or leaves(loop):
             return None
-        by = _number_added(step)
+        by = number_added(step)
         left = (bound - start) * (1 if by > 0 else -1)
         iterations = -(-left // abs(by))
         if iterations <= 0 or loop.unroll == WHOLE:
@@ -218,7 +229,7 @@ class Waits:
                 case low.Straight():
                     length += self._copied_length(statement)
                     for simple in statement.statements:
-                        _note_number(simple, numbers)
+                        note_number(simple, numbers)
                 case low.If():
                     length += self._written_length((*statement.then, *statement.otherwise), numbers)
                 case low.Scope():
@@ -247,7 +258,7 @@ class Waits:
     def _unrolled(self, body: _Body, loop: low.Loop) -> int:
         """Returns how often a loop's body is written out: by the compiler to PTX, and by the assembler again."""
         times = next((times for most, times in UNROLLED if body.length <= most), 1)
-        step = _step(loop)
+        step = step_of(loop)
         if step is None:
             return min(times, ONCE) if self._moves_on(loop) else 1
         counter = step.register
@@ -262,18 +273,18 @@ class Waits:
     def _moves_on(self, loop: low.Loop) -> bool:
         """Returns whether a loop's counter moves by an int, which must not overflow, so that it is known beforehand how
         many iterations come: enough for the compiler to PTX, while the assembler needs a number."""
-        moved = _moved(loop)
-        if moved is None or _end(loop) is None or moved.register.type != INT:
+        moved = moved_in(loop)
+        if moved is None or end_of(loop) is None or moved.register.type != INT:
             return False
         value = moved.value
         if not isinstance(value, low.Binary) or value.operator != "+" or value.type != INT:
             return False
         by = value.right if isinstance(value.left, low.Read) and value.left.register is moved.register else value.left
-        return not walks.registers_set(_parts(loop)) & set(walks.registers_read(by))
+        return not walks.registers_set(parts_of(loop)) & set(walks.registers_read(by))
 
     def _is_loaded(self, loop: low.Loop) -> bool:
         """Returns whether data say how long a loop is; such are mostly short."""
-        bound = _end(loop)
+        bound = end_of(loop)
         return bound is None or any(isinstance(each, low.Load) for each in self.origins.behind([bound]))
 
     def _is_for_assembler(self, body: _Body, loop: low.Loop, counter: low.Register) -> bool:
@@ -282,7 +293,7 @@ class Waits:
         It does so where the end differs between work-items, and where an address moves by a number from a place that
         does.
         """
-        condition = _condition(loop)
+        condition = condition_of(loop)
         if not isinstance(condition, low.Binary) or condition.operator not in ("<=", ">="):
             return False
         by_number = (each for each in body.pointers if self._is_moved_by_number(each, counter))
@@ -295,7 +306,7 @@ class Waits:
     def _is_moved_by_number(self, pointer: low.Expression, counter: low.Register) -> bool:
         behind = list(self.origins.behind([pointer]))
         is_moved = any(isinstance(each, low.Read) and each.register is counter for each in behind)
-        return is_moved and not _multiplies(behind, counter)
+        return is_moved and not multiplies(behind, counter)
 
     def _is_linear(self, pointer: low.Expression, counter: low.Register) -> bool:
         """Returns whether an address moves with a counter step by step, if at all: no remainder of it is in it."""
@@ -334,7 +345,7 @@ class Waits:
             level += 1
         if register is not None:
             self.known[register] = max(level, under)
-            _note_number(statement, self.numbers)
+            note_number(statement, self.numbers)
         if isinstance(statement, low.Barrier):
             if statement.is_of_group:
                 body.stop()
@@ -419,15 +430,6 @@ class Waits:
         return any(_is_call(part, self.kernel.is_exact) for part in walks.walk(expression))
 
 
-def _note_number(statement: low.Simple, numbers: dict[low.Register, int]) -> None:
-    """Notes in place the number that a statement gives a register, or that it gives it another value."""
-    register = walks.register_set(statement)
-    if register is not None:
-        numbers.pop(register, None)
-        if isinstance(statement, low.Assign) and (number := _whole(statement.value)) is not None:
-            numbers[register] = number
-
-
 def _kind_of(access: low.Access) -> str:
     return "global" if access.space == "constant" else access.space
 
@@ -454,79 +456,3 @@ def _is_call(part: low.Expression, is_exact: bool) -> bool:
 
 def _is_power_of_two(divisor: low.Expression) -> bool:
     return isinstance(divisor, low.Constant) and abs(math.frexp(float(divisor.value))[0]) == 0.5
-
-
-def _leaves(loop: low.Loop) -> bool:
-    """Returns whether a loop may end in the middle of an iteration, or before it, by what data say."""
-    tested = any(not isinstance(each, low.Straight) for each in loop.test)
-    return tested or loop.is_do or bool(walks.labels_left(loop.body))
-
-
-def _parts(loop: low.Loop) -> tuple[low.Statement, ...]:
-    return (*loop.test, *loop.body, *loop.step)
-
-
-def _condition(loop: low.Loop) -> low.Expression | None:
-    found = [each.value for each in _assignments(loop.test) if each.register is loop.condition]
-    return found[0] if len(found) == 1 else None
-
-
-def _moved(loop: low.Loop) -> low.Assign | None:
-    """Returns what moves a loop's counter in every iteration; None where nothing does, or more."""
-    condition = _condition(loop)
-    compared = set() if condition is None else set(walks.registers_read(condition))
-    moved = [each for each in _assignments((*loop.body, *loop.step)) if each.register in compared]
-    return moved[0] if len(moved) == 1 else None
-
-
-def _step(loop: low.Loop) -> low.Assign | None:
-    """Returns what moves a loop's counter by a number in every iteration."""
-    moved = _moved(loop)
-    return moved if moved is not None and _number_added(moved) else None
-
-
-def _end(loop: low.Loop) -> low.Expression | None:
-    """Returns what a loop's counter is compared with."""
-    condition = _condition(loop)
-    if not isinstance(condition, low.Binary) or condition.operator not in COMPARED:
-        return None
-    return condition.right
-
-
-def _bound(loop: low.Loop) -> int | None:
-    """Returns the number that a loop's counter stays below (or above), if it is one."""
-    condition, end = _condition(loop), _end(loop)
-    bound = None if end is None else _whole(end)
-    if bound is None or not isinstance(condition, low.Binary):
-        return None
-    return bound + {"<=": 1, ">=": -1}.get(condition.operator, 0)
-
-
-def _whole(expression: low.Expression) -> int | None:
-    value = walks.unconverted(expression)
-    return int(value.value) if isinstance(value, low.Constant) and not isinstance(value.value, float) else None
-
-
-def _number_added(assign: low.Assign) -> int:
-    """Returns the number that is added to a register; 0 where something else is done to it."""
-    value = walks.unconverted(assign.value)
-    if not isinstance(value, low.Binary) or value.operator not in ("+", "-"):
-        return 0
-    own, number = walks.unconverted(value.left), _whole(value.right)
-    if not isinstance(own, low.Read) or own.register is not assign.register or number is None:
-        return 0
-    return number if value.operator == "+" else -number
-
-
-def _multiplies(parts: Iterable[object], counter: low.Register) -> bool:
-    """Returns whether a part of an address is a counter times what is no number, as in a column of a matrix."""
-    for each in parts:
-        if isinstance(each, low.Binary) and each.operator == "*":
-            for own, other in ((each.left, each.right), (each.right, each.left)):
-                if counter in set(walks.registers_read(own)) and _whole(other) is None:
-                    return True
-    return False
-
-
-def _assignments(statements: Iterable[low.Statement]) -> Iterator[low.Assign]:
-    return (each for each in walks.simple_statements(statements) if isinstance(each, low.Assign))
