@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MOST_UNDER_WAY = 16
-"""So many loads of a work-item wait at most, as registers hold what they bring."""
-
+FEWEST_UNDER_WAY, MOST_UNDER_WAY = 4, 16
+"""So many words are under way to a work-item's registers, at the fewest and the most; twice the fewest where some loads
+bring more than one."""
 LATENCIES = {
     **dict.fromkeys(("native", "rsqrt", "exp2", "log2", "sin", "cos"), 5),
     **dict.fromkeys(("sqrt", "exp", "exp10", "log", "log10"), 8),
@@ -14,6 +14,17 @@ LATENCIES = {
     **dict.fromkeys(("erf", "pow", "fmod"), 20),
 }
 """So many simple operations, of 4 cycles each, a function takes that the special-function units begin."""
+
+
+def words_under_way(free: int, widest: int) -> int:
+    """Returns the words that loads bring at once where compilers keep to 32 registers, as NVIDIA's do.
+
+    Args:
+        free: words of those registers that nothing else needs.
+        widest: the words of the widest load.
+    """
+    fewest = FEWEST_UNDER_WAY if widest == 1 else 2 * FEWEST_UNDER_WAY
+    return min(max(free, fewest), MOST_UNDER_WAY)
 
 
 @dataclass(frozen=True)

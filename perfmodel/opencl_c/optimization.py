@@ -19,6 +19,8 @@ from perfmodel.opencl_c.operations import is_product, is_sum
 from perfmodel.opencl_c.types import is_float
 from perfmodel.opencl_c.visitor import Dispatch, rebuilt
 
+SHARED = "_shared"
+"""Registers begin so that hold what an expression of the source gives in several places, or before a loop."""
 _COMMUTATIVE = frozenset("+*&|^") | {"==", "!="}
 
 
@@ -280,7 +282,7 @@ class _Optimizer:
             case _Shared():
                 if node.uses == 1 and not node.is_hoisted:
                     return None
-                node.holder = low.Register(f"_shared{len(self.registers)}", node.expression.type)
+                node.holder = low.Register(f"{SHARED}{len(self.registers)}", node.expression.type)
                 self.registers.append(node.holder)
                 return low.Assign(node.holder, self.resolved(node.expression))
         return rebuilt(node, self.resolved)

@@ -35,6 +35,10 @@ class Origins:
             if isinstance(statement, low.Store | low.Atomic) and _is_own(statement.access):
                 self._storing[statement.access.variable].append(statement)
 
+    def given_by(self, register: low.Register) -> tuple[low.Simple, ...]:
+        """Returns the statements that give a register a value."""
+        return tuple(self._setting.get(register, ()))
+
     def behind(
         self, values: Iterable[low.Expression | low.Register], *, through_memory: bool = False
     ) -> Iterator[Origin]:

@@ -9,7 +9,7 @@ from perfmodel.ptx.dataflow import CARRY, read, written
 
 def words_at_once(code: Code) -> int:
     """Returns the words of 32 bits that live at once, at most; predicates have registers of their own."""
-    sizes = {name: max(-(-type_.bits // 32), 1) for name, type_ in code.kernel.registers.items() if type_.kind != "p"}
+    sizes = words_of(code)
     most = 0
     for block in code.flow.blocks:
         living: set[str] = set()
@@ -23,6 +23,11 @@ def words_at_once(code: Code) -> int:
             living.update(name for name in read(instruction) if name != CARRY)
             most = max(most, _words(living, sizes))
     return most
+
+
+def words_of(code: Code) -> dict[str, int]:
+    """Returns the words of a kernel's registers by their names, without predicates."""
+    return {name: max(-(-type_.bits // 32), 1) for name, type_ in code.kernel.registers.items() if type_.kind != "p"}
 
 
 def _words(living: set[str], sizes: dict[str, int]) -> int:

@@ -28,9 +28,10 @@ from perfmodel.opencl_c.static.private_accesses import private_accesses
 from perfmodel.opencl_c.static.repeated_loads import ALL, RepeatedLoads
 from perfmodel.opencl_c.static.sampling import AddressSampler, SampledAddresses, addresses_of_group
 from perfmodel.opencl_c.static.scratch import ScratchArray
+from perfmodel.opencl_c.static.unrolling import WHOLE
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.static.vectorization import Vectorization
-from perfmodel.opencl_c.static.waits import WHOLE, Waits
+from perfmodel.opencl_c.static.waits import Waits
 
 IMAGE, CONSTANT = frozenset(("image",)), frozenset(("constant",))
 """Tags of accesses that texture units and constant caches serve."""

@@ -20,14 +20,20 @@ WORD_BYTES = 4
 Live = frozenset[low.Register]
 
 
-@lru_cache(maxsize=8)
 def words_at_once(kernel: low.LoweredKernel) -> int:
     """Returns the most words that are live together, what expressions are computed from included.
 
     Conditions are none, as devices have registers of their own for them; so are arguments that the kernel does not
     change, which devices read from constant memory.
     """
-    return _Liveness(kernel).most
+    return _liveness(kernel).most
+
+
+def words_around_loops(kernel: low.LoweredKernel) -> dict[str, int]:
+    """Returns the words that are live from one iteration to the next, by the loops' names."""
+    found = _liveness(kernel)
+    around = {each.name: found.within[id(each)] for each in walks.loops(kernel.body)}
+    return {name: sum(found.words[each] for each in again) for name, (again, _) in around.items()}
 
 
 def live_before(kernel: low.LoweredKernel, body: Sequence[low.Statement], after: Live) -> Live:
@@ -35,12 +41,17 @@ def live_before(kernel: low.LoweredKernel, body: Sequence[low.Statement], after:
     return _Liveness(kernel).before(body, after, {})
 
 
+@lru_cache(maxsize=8)
+def _liveness(kernel: low.LoweredKernel) -> _Liveness:
+    return _Liveness(kernel)
+
+
 class _Liveness:
     def __init__(self, kernel: low.LoweredKernel) -> None:
         changed = walks.registers_set(kernel.body)
         self.steps: dict[int, list[_Step]] = {}
         given = {r for r in kernel.registers if r.parameter is not None and r not in changed}
-        self.words = {r: 0 if r in given else _words(r.type) for r in kernel.registers}
+        self.words = {r: 0 if r in given else words_of(r.type) for r in kernel.registers}
         self.most = 0
         # What was live in a loop when it was last looked at is so again: loops around it only add to what is live.
         self.within: dict[int, tuple[Live, Live]] = {}
@@ -114,7 +125,7 @@ def _step(statement: low.Simple) -> _Step:
     changed, expressions = walks.register_set(statement), walks.expressions_of(statement)
     is_part = isinstance(statement, low.Assign) and statement.components is not None
     # What a statement reads for the last time may give its place to the result.
-    during = _needed(expressions) if expressions or changed is None else _words(changed.type)
+    during = _needed(expressions) if expressions or changed is None else words_of(changed.type)
     return _Step(None if is_part else changed, frozenset(walks.registers_read(statement)), during)
 
 
@@ -135,10 +146,11 @@ def _demand(expression: low.Expression) -> int:
 
 def _own(expression: low.Expression) -> int:
     """Returns the words of an expression's result; constants stand in instructions, registers have theirs already."""
-    return 0 if isinstance(expression, low.Constant | low.Read) else _words(expression.type)
+    return 0 if isinstance(expression, low.Constant | low.Read) else words_of(expression.type)
 
 
-def _words(type_: Type) -> int:
+def words_of(type_: Type) -> int:
+    """Returns the words that a value of a type takes; conditions are none."""
     if type_ == BOOL:
         return 0
     size = type_.element.size * type_.width if isinstance(type_, Vector) else type_.size

@@ -82,6 +82,16 @@ def multiplies(parts: Iterable[object], counter: low.Register) -> bool:
     return False
 
 
+def is_scaled(parts: Iterable[object], counter: low.Register) -> bool:
+    """Returns whether a part of an address is a counter times a number, so that it moves by more than one."""
+    for each in parts:
+        if isinstance(each, low.Binary) and each.operator in ("*", "<<"):
+            for own, other in ((each.left, each.right), (each.right, each.left)):
+                if counter in set(walks.registers_read(own)) and whole_number(other) is not None:
+                    return True
+    return False
+
+
 def _assignments(statements: Iterable[low.Statement]) -> Iterator[low.Assign]:
     return (each for each in walks.simple_statements(statements) if isinstance(each, low.Assign))
 

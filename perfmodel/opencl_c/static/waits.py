@@ -15,57 +15,30 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from perfmodel.counting.called_functions import operations_of
-from perfmodel.counting.waits import LATENCIES, MOST_UNDER_WAY, Wait
+from perfmodel.counting.waits import LATENCIES, Wait, words_under_way
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations, is_multiplication, is_sum
 from perfmodel.opencl_c.origins import Origins
 from perfmodel.opencl_c.static.chains import carried_registers
-from perfmodel.opencl_c.static.loop_counters import (
-    bound_of,
-    condition_of,
-    end_of,
-    leaves,
-    moved_in,
-    multiplies,
-    note_number,
-    number_added,
-    parts_of,
-    step_of,
-)
+from perfmodel.opencl_c.static.liveness import words_around_loops, words_of
+from perfmodel.opencl_c.static.loop_counters import note_number, parts_of
 from perfmodel.opencl_c.static.scratch import scratch_arrays
-from perfmodel.opencl_c.types import INT, Scalar, Vector, element_of, is_float
+from perfmodel.opencl_c.static.unrolling import LONG, LONG_QUOTIENT, WHOLE, Unrolling
+from perfmodel.opencl_c.types import Scalar, Vector, element_of, is_float
 
-UNROLLED = ((12, 16), (50, 4), (100, 2))
-"""A body up to so many instructions is written out so many times; a longer one stays as it is."""
 ONCE = 4
-"""So often at most where only one of the two compilers, to PTX and the assembler, does so; and so many iterations have
-loads from local memory and private arrays under way together, unless loads from global memory are moved along."""
-OF_ITEMS = frozenset(("get_global_id", "get_local_id", "get_sub_group_local_id", "get_local_linear_id"))
-LINEAR = frozenset("+-*")
-MOST_INLINED = 300
-"""A loop whose number of iterations is known is written out as a whole, up to so many instructions."""
-WHOLE, STAYS = 0, 1
-"""A pragma asks for a loop to be written out as a whole, or not at all."""
+"""So many iterations at most have loads from local memory and private arrays under way together, unless loads from
+global memory are moved along."""
+ROOM, TAKEN, POINTER = 26, 1.5, 2
+"""The words of registers for loads, those that each live word takes of them, with what is computed from it, and the
+words of a pointer into each array but the first."""
+MOST_WORDS = 64
+"""So many words are under way at most where the size of work-groups is given: it says how many registers there are."""
 CALLED = frozenset(("pow", "sin", "cos", "tan", "fmod", "remainder", "remquo", "lgamma", "tgamma"))
 """Operations on floats that compilers call, or branch over: no load is moved across."""
 EXACT = frozenset(("div", "sqrt"))
 """Operations that are called if they have to round correctly, as those of 64 bits always have."""
-LONG = {
-    "div": 10,
-    "sqrt": 4,
-    "exp": 8,
-    "exp2": 4,
-    "exp10": 8,
-    "log": 12,
-    "log2": 12,
-    "log10": 12,
-    "tanh": 12,
-    "erf": 20,
-}
-"""So many instructions some operations on floats become."""
-LONG_QUOTIENT = 14
-"""So many instructions a division of whole numbers becomes."""
 WAITED_FOR = {"global": ("global", "constant"), "local": ("local",), "private": ("private",)}
 """The spaces of memory whose loads share a wait; private arrays are waited for that lie in memory."""
 
@@ -86,10 +59,14 @@ class _Body:
     levels: dict[low.Access, int] = field(default_factory=dict)
     times: dict[low.Access, int] = field(default_factory=dict)
     """Loads of each access that are issued together, as loops are written out."""
+    words: dict[low.Access, int] = field(default_factory=dict)
+    """Registers that a load of each access fills."""
     once: dict[low.Access, dict[str, int]] = field(default_factory=dict)
     """The loops, with their iterations, all of which are one round of an access, as a pragma asks to unroll them."""
-    pointers: list[low.Expression] = field(default_factory=list)
-    length: int = 0
+    loads: list[low.Load] = field(default_factory=list)
+    size: int = 0
+    issued: int = 0
+    """Its length, as `Unrolling.size_of` and `Unrolling.issued_of` give it."""
     depth: int = 0
     """Operations that come one after the other, at most, apart from those on what goes on to the next iteration."""
     stops: Counter[str] = field(default_factory=Counter)
@@ -118,19 +95,20 @@ class Waits:
         self.operations, self.scratch = operations, scratch
         self.restricted = frozenset(each.name for each in kernel.parameters if each.is_restrict)
         self.private = frozenset(each.name for each in kernel.objects if each.space == "private")
-        self.kernel, self.origins = kernel, Origins(kernel.body)
+        self.kernel = kernel
+        self.unrolling = Unrolling(operations, Origins(kernel.body), scratch)
+        self.live = words_around_loops(kernel)
         self.found: dict[low.Access, Wait] = {}
         self.written_out: dict[str, int] = {}
         self.once_a_round: dict[low.Access, frozenset[str]] = {}
         self.known: dict[low.Register, int] = {}
         self.depths: dict[low.Register, int] = {}
         self.numbers: dict[low.Register, int] = {}
-        self.lengths: dict[low.Straight, int] = {}
         self.times = 1
         self.once: dict[str, int] = {}
         outside = _Body(*self._loaded(kernel.body))
         self._run(kernel.body, outside, 0)
-        self._add(outside, 1)
+        self._add(outside, 1, self._room(outside, 0))
 
     def of(self, access: low.Access) -> Wait:
         """Returns how a load is waited for."""
@@ -146,16 +124,22 @@ class Waits:
         for statement in statements:
             match statement:
                 case low.Straight():
-                    body.length += self.times * self._length(statement)
+                    body.size += self.times * self.unrolling.size_of(statement)
+                    body.issued += self.times * self.unrolling.issued_of(statement)
                     for simple in statement.statements:
                         self._simple(simple, body, under)
                 case low.If():
                     level = max(under, self.known.get(statement.condition, 0))
+                    is_branched = self.unrolling.is_branched(statement)
+                    if is_branched and level > 0:
+                        body.stop()
                     self._run(statement.then, body, level, is_again)
                     self._run(statement.otherwise, body, level, is_again)
+                    if is_branched:
+                        body.stop()
                 case low.Scope():
                     self._run(statement.body, body, under, is_again)
-                case low.Loop() if (iterations := self._iterations(statement)) is not None:
+                case low.Loop() if (iterations := self.unrolling.iterations_of(statement, self.numbers)) is not None:
                     self._inlined(statement, iterations, body, under, is_again)
                 case low.Loop():
                     body.stop()
@@ -169,7 +153,7 @@ class Waits:
                     pass
 
     def _loop(self, loop: low.Loop) -> None:
-        parts = parts_of(loop)
+        parts, numbers = parts_of(loop), dict(self.numbers)
         (times, self.times), (once, self.once) = (self.times, 1), (self.once, {})
         self.known, self.depths = dict.fromkeys(self.known, 0), {}  # what came before has been waited for
         for register in walks.registers_set(parts):
@@ -181,15 +165,15 @@ class Waits:
         # Where loads come later because of what the iteration before has loaded, each iteration waits for its own.
         self._run(parts, second, 0, is_again=True)
         is_chained = any(second.levels[access] > level for access, level in first.levels.items())
-        is_kept = is_chained or loop.unroll == STAYS or leaves(loop)
-        self._add(first, 1 if is_kept else self._unrolled(first, loop))
+        copies = self.unrolling.copies_of(loop, first.size, first.issued, first.loads, numbers)
+        self._add(first, 1 if is_chained else copies, self._room(first, self.live.get(loop.name, 0)))
         self.times, self.once, self.depths = times, once, {}
 
     def _inlined(self, loop: low.Loop, iterations: int, body: _Body, under: int, is_again: bool) -> None:
         """Goes through a loop that is written out as a whole, as a part of what is around it."""
-        length, stops, before = body.length, body.stops.copy(), set(body.times)
+        lengths, stops, before = (body.size, body.issued), body.stops.copy(), set(body.times)
         self._run((*loop.test, *loop.step), body, under, is_again)
-        body.length = length  # nothing is left of its counter
+        body.size, body.issued = lengths  # nothing is left of its counter
         self.written_out[loop.name] = iterations
         around, self.times = self.once, self.times * iterations
         if loop.unroll == WHOLE:
@@ -203,136 +187,30 @@ class Waits:
         for register in walks.registers_set(parts_of(loop)):
             self.numbers.pop(register, None)
 
-    def _iterations(self, loop: low.Loop, numbers: Mapping[low.Register, int] | None = None) -> int | None:
-        """Returns how many iterations a loop has that a compiler writes out as a whole; None for others.
+    def _room(self, body: _Body, live: int) -> int:
+        """Returns the words that loads may bring at once, beside those that are live."""
+        if self.kernel.work_group is not None:
+            return MOST_WORDS
+        taken = TAKEN * (live + POINTER * max(len(body.loaded) - 1, 0))
+        return words_under_way(ROOM - int(taken), max(body.words.values(), default=1))
 
-        Args:
-            numbers: registers whose values are known before the loop; those known so far without.
-        """
-        numbers = self.numbers if numbers is None else numbers
-        step, bound = step_of(loop), bound_of(loop)
-        start = None if step is None else numbers.get(step.register)
-        if step is None or bound is None or start is None or loop.unroll == STAYS or leaves(loop):
-            return None
-        by = number_added(step)
-        left = (bound - start) * (1 if by > 0 else -1)
-        iterations = -(-left // abs(by))
-        if iterations <= 0 or loop.unroll == WHOLE:
-            return iterations if iterations > 0 else None
-        return iterations if iterations * self._written_length(loop.body, dict(numbers)) <= MOST_INLINED else None
-
-    def _written_length(self, statements: Iterable[low.Statement], numbers: dict[low.Register, int]) -> int:
-        """Returns the instructions of statements once the loops in them are written out that will be."""
-        length = 0
-        for statement in statements:
-            match statement:
-                case low.Straight():
-                    length += self._copied_length(statement)
-                    for simple in statement.statements:
-                        note_number(simple, numbers)
-                case low.If():
-                    length += self._written_length((*statement.then, *statement.otherwise), numbers)
-                case low.Scope():
-                    length += self._written_length(statement.body, numbers)
-                case low.Loop():
-                    times = self._iterations(statement, numbers) or 1
-                    length += times * self._written_length(statement.body, numbers)
-        return length
-
-    def _add(self, body: _Body, unrolled: int) -> None:
+    def _add(self, body: _Body, copies: int, room: int) -> None:
         is_far = any(access.space in WAITED_FOR["global"] for access in body.levels)
-        most = unrolled if is_far else min(unrolled, ONCE)
+        most = copies if is_far else min(copies, ONCE)
         for kind, spaces in WAITED_FOR.items():
             own = {access: level for access, level in body.levels.items() if access.space in spaces}
-            loads = max(sum(body.times[access] for access in own), 1)
             at_once = 1 if body.stops[kind] else most
-            together = max(min(at_once, MOST_UNDER_WAY // loads), 1)
-            waits = max(1.0, loads / MOST_UNDER_WAY) / together
-            levels = {level: place for place, level in enumerate(sorted(set(own.values())), 1)}
-            depth = body.depth / (1 if body.stops["global"] else unrolled)
-            for each, level in own.items():
-                part = math.prod(body.once[each].values()) / body.times[each]
-                self.once_a_round[each] = frozenset(body.once[each])
-                self.found[each] = Wait(waits * part, levels[level], depth * part, waits * together * part)
-
-    def _unrolled(self, body: _Body, loop: low.Loop) -> int:
-        """Returns how often a loop's body is written out: by the compiler to PTX, and by the assembler again."""
-        times = next((times for most, times in UNROLLED if body.length <= most), 1)
-        step = step_of(loop)
-        if step is None:
-            return min(times, ONCE) if self._moves_on(loop) else 1
-        counter = step.register
-        is_once = (
-            counter.type != INT
-            or self._is_loaded(loop)
-            or self._is_for_assembler(body, loop, counter)
-            or not all(self._is_linear(pointer, counter) for pointer in body.pointers)
-        )
-        return min(times, ONCE) if is_once else times
-
-    def _moves_on(self, loop: low.Loop) -> bool:
-        """Returns whether a loop's counter moves by an int, which must not overflow, so that it is known beforehand how
-        many iterations come: enough for the compiler to PTX, while the assembler needs a number."""
-        moved = moved_in(loop)
-        if moved is None or end_of(loop) is None or moved.register.type != INT:
-            return False
-        value = moved.value
-        if not isinstance(value, low.Binary) or value.operator != "+" or value.type != INT:
-            return False
-        by = value.right if isinstance(value.left, low.Read) and value.left.register is moved.register else value.left
-        return not walks.registers_set(parts_of(loop)) & set(walks.registers_read(by))
-
-    def _is_loaded(self, loop: low.Loop) -> bool:
-        """Returns whether data say how long a loop is; such are mostly short."""
-        bound = end_of(loop)
-        return bound is None or any(isinstance(each, low.Load) for each in self.origins.behind([bound]))
-
-    def _is_for_assembler(self, body: _Body, loop: low.Loop, counter: low.Register) -> bool:
-        """Returns whether the compiler to PTX leaves a loop as it is: one up to an end that belongs to it (``<=``).
-
-        It does so where the end differs between work-items, and where an address moves by a number from a place that
-        does.
-        """
-        condition = condition_of(loop)
-        if not isinstance(condition, low.Binary) or condition.operator not in ("<=", ">="):
-            return False
-        by_number = (each for each in body.pointers if self._is_moved_by_number(each, counter))
-        return self._is_of_items(condition.right) or any(map(self._is_of_items, by_number))
-
-    def _is_of_items(self, value: low.Expression) -> bool:
-        behind = self.origins.behind([value])
-        return any(isinstance(each, low.WorkItem) and each.function in OF_ITEMS for each in behind)
-
-    def _is_moved_by_number(self, pointer: low.Expression, counter: low.Register) -> bool:
-        behind = list(self.origins.behind([pointer]))
-        is_moved = any(isinstance(each, low.Read) and each.register is counter for each in behind)
-        return is_moved and not multiplies(behind, counter)
-
-    def _is_linear(self, pointer: low.Expression, counter: low.Register) -> bool:
-        """Returns whether an address moves with a counter step by step, if at all: no remainder of it is in it."""
-        operations = (each for each in self.origins.behind([pointer]) if isinstance(each, low.Binary))
-        return all(each.operator in LINEAR or counter not in walks.registers_read(each) for each in operations)
-
-    def _length(self, block: low.Straight) -> int:
-        if block not in self.lengths:
-            self.lengths[block] = self._length_of(block)
-        return self.lengths[block]
-
-    def _length_of(self, block: low.Straight) -> int:
-        found = self.operations.of(block)
-        length = sum(len(list(walks.accesses_of(statement))) for statement in block.statements)
-        for (kind, dtype), times in (found.values + found.indices).items():
-            is_quotient = kind in ("div", "mod") and not dtype.startswith("float")
-            length += times * (LONG_QUOTIENT if is_quotient else LONG.get(kind, 1))
-        return length
-
-    def _copied_length(self, block: low.Straight) -> int:
-        """Returns the instructions of a block in each copy of a loop's body: its index arithmetic becomes numbers."""
-        nodes = (node.access for statement in block.statements for node in walks.accesses_of(statement))
-        length = sum(self._is_waited_for(access) for access in nodes)
-        for (kind, _), times in self.operations.of(block).values.items():
-            length += times * {"madd": 2, **LONG}.get(kind, 1)
-        return length
+            # Local memory answers while others of its loads are issued, be they many.
+            words = {} if kind == "local" else {each: body.times[each] * body.words[each] for each in own}
+            together = max(min(at_once, room // max(sum(words.values()), 1)), 1)
+            depth = body.depth / (1 if body.stops["global"] else copies)
+            for place, level in enumerate(sorted(set(own.values())), 1):
+                here = [each for each in own if own[each] == level]
+                rounds = max(1.0, sum(words.get(each, 0) for each in here) / room)
+                for each in here:
+                    part = math.prod(body.once[each].values()) / body.times[each]
+                    self.once_a_round[each] = frozenset(body.once[each])
+                    self.found[each] = Wait(rounds / together * part, place, depth * part, rounds * part)
 
     # --- statements
 
@@ -359,12 +237,13 @@ class Waits:
         if isinstance(expression, low.Read):
             return self.known.get(expression.register, 0)
         level = max((self._level(part, body, under) for part in walks.parts(expression)), default=0)
-        if isinstance(expression, low.Load) and self._is_waited_for(expression.access):
+        if isinstance(expression, low.Load) and self.unrolling.is_in_memory(expression.access):
             level = max(level, under, body.finished.get(_kind_of(expression.access), 0)) + 1
             body.levels[expression.access] = max(level, body.levels.get(expression.access, 0))
             body.times[expression.access] = self.times
+            body.words[expression.access] = words_of(expression.type)
             body.once[expression.access] = dict(self.once)
-            body.pointers.append(expression.pointer)
+            body.loads.append(expression)
         return level
 
     def _follow(self, statement: low.Assign | low.Store, body: _Body) -> None:
@@ -404,15 +283,12 @@ class Waits:
         is_quotient = any(kind in ("div", "mod") and not dtype.startswith("float") for kind, dtype in kinds)
         return LONG_QUOTIENT if is_quotient else max((LATENCIES.get(kind, 1) for kind, _ in kinds), default=0)
 
-    def _is_waited_for(self, access: low.Access) -> bool:
-        return access.space != "private" or access.variable in self.scratch
-
     def _loaded(self, statements: Iterable[low.Statement]) -> tuple[frozenset[str | None], bool]:
         """Returns the arrays in global memory, and the private ones in memory, that statements load from, and whether
         they load from local memory."""
         simple = walks.simple_statements(statements)
         nodes = (node.access for each in simple for node in walks.accesses_of(each) if isinstance(node, low.Load))
-        loads = [access for access in nodes if self._is_waited_for(access)]
+        loads = [access for access in nodes if self.unrolling.is_in_memory(access)]
         arrays = frozenset(access.variable for access in loads if access.space in ("global", "private"))
         return arrays, any(access.space == "local" for access in loads)
 

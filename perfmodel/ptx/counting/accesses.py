@@ -60,7 +60,7 @@ class AccessCounter:
     def __init__(self, launch: EmulatedLaunch, purposes: Purposes) -> None:
         self.launch, self.emulation, self.code = launch, launch.emulation, launch.code
         self._width = launch.subgroup_size or 32
-        self._waits = Waits(self.code.flow)
+        self._waits = Waits(self.code)
         self._purposes = purposes
 
     @cached_property

@@ -11,13 +11,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from perfmodel.counting.waits import LATENCIES, MOST_UNDER_WAY, Wait
-from perfmodel.ptx.control_flow import Block, ControlFlow, Loop
+from perfmodel.counting.waits import LATENCIES, Wait, words_under_way
+from perfmodel.ptx.code import Code
+from perfmodel.ptx.control_flow import Block, Loop
 from perfmodel.ptx.dataflow import LOADS, read, written
+from perfmodel.ptx.liveness import words_of
 from perfmodel.ptx.syntax import Immediate, Instruction
 
 UNROLLED, MOST_UNROLLED = 4, 45
 """The assembler writes out so many iterations of a loop that is no longer than so many instructions."""
+ROOM = 30
+"""The words of registers that values and loads share."""
+MOST_PREDICATED = 16
+"""A block of more instructions is branched over where a condition says so, so that its loads are waited for there."""
 _EXACT = frozenset(("div", "rcp", "sqrt"))
 _BARRIERS = frozenset(("bar", "barrier"))
 _SPACES = ("global", "shared")
@@ -44,10 +50,14 @@ class _Way:
     carried: set[str] = field(default_factory=set)
     longest: int = 0
 
-    def follow(self, blocks: Iterable[Block], hiding: Collection[str]) -> None:
-        for block in blocks:
-            for each in block.instructions:
-                self._step(each, hiding)
+    def follow(self, block: Block, hiding: Collection[str]) -> None:
+        for each in block.instructions:
+            self._step(each, hiding)
+
+    def stop(self, *spaces: str) -> None:
+        """Has what was loaded come before any further load from some spaces."""
+        self.finished.update(dict.fromkeys(spaces, max(self.levels.values(), default=0)))
+        self.stopped.update(spaces)
 
     def _step(self, instruction: Instruction, hiding: Collection[str]) -> None:
         depth = max((self.depths.get(name, 0) for name in read(instruction)), default=0)
@@ -61,15 +71,10 @@ class _Way:
         for name in written(instruction):
             self.depths[name] = depth
         self._operate(instruction)
-        last = max(self.levels.values(), default=0)
         if _is_exact(instruction) or instruction.opcode in _BARRIERS:
-            self.finished = dict.fromkeys(_SPACES, last)
-            self.stopped.update(_SPACES)
+            self.stop(*_SPACES)
         elif instruction.opcode in ("st", "atom", "red"):
-            for hidden in hiding:
-                if instruction.has(hidden):
-                    self.finished[hidden] = last
-                    self.stopped.add(hidden)
+            self.stop(*(hidden for hidden in hiding if instruction.has(hidden)))
 
     def _operate(self, instruction: Instruction) -> None:
         before = read(instruction)
@@ -89,34 +94,63 @@ class _Way:
 class Waits:
     """Finds how each load of a kernel is waited for."""
 
-    def __init__(self, flow: ControlFlow) -> None:
+    def __init__(self, code: Code) -> None:
+        self.code, self.words = code, words_of(code)
         self._found: dict[Instruction, Wait] = {}
+        flow = code.flow
         loops: list[Loop | None] = [None, *flow.loops]
         for loop in loops:
-            self._add(
-                flow, loop, [each for each in flow.blocks if next(iter(flow.around(each.number)[-1:]), None) is loop]
-            )
+            self._add(loop, [each for each in flow.blocks if next(iter(flow.around(each.number)[-1:]), None) is loop])
 
     def of(self, instruction: Instruction) -> Wait:
         """Returns how a load is waited for."""
         return self._found.get(instruction, Wait())
 
-    def _add(self, flow: ControlFlow, loop: Loop | None, blocks: list[Block]) -> None:
+    def _add(self, loop: Loop | None, blocks: list[Block]) -> None:
         inside = [each for block in blocks for each in block.instructions]
         hiding = {space for each in inside if (space := _space(each)) is not None and not each.has("nc")}
         way = _Way(carried=_carried(inside) if loop is not None else set())
-        way.follow(blocks, hiding)
+        self._follow(way, loop, blocks, hiding)
         unrolled = 1
         if loop is not None and len(inside) <= MOST_UNROLLED and len(loop.blocks) == 1 and _counts_by_number(blocks[0]):
             again = _Way(depths=way.depths)
-            again.follow(blocks, hiding)
+            again.follow(blocks[0], hiding)
             unrolled = UNROLLED if again.levels == way.levels else 1
-        number = Counter((_space(each), level) for each, level in way.levels.items())
+        brought = {each: sum(self.words.get(name, 1) for name in written(each)) for each in way.levels}
+        room = self._room(loop, max(brought.values(), default=1))
+        words: Counter[tuple[str | None, int]] = Counter()
+        for each, level in way.levels.items():
+            words[_space(each), level] += brought[each]
         depth = way.longest / (1 if "global" in way.stopped else unrolled)
         for each, level in way.levels.items():
-            together = 1 if _space(each) in way.stopped else unrolled
-            waits = max(1.0, number[_space(each), level] * together / MOST_UNDER_WAY)
-            self._found[each] = Wait(waits / together, level, depth)
+            space = _space(each)
+            together = 1 if space in way.stopped else unrolled
+            # Shared memory answers while others of its loads are issued, be they many.
+            rounds = 1.0 if space == "shared" else max(1.0, words[space, level] * together / room)
+            self._found[each] = Wait(rounds / together, level, depth)
+
+    def _follow(self, way: _Way, loop: Loop | None, blocks: Iterable[Block], hiding: Collection[str]) -> None:
+        for block in blocks:
+            is_branched = loop is not None and self._is_branched(loop, block)
+            if is_branched:
+                way.stop(*_SPACES)
+            way.follow(block, hiding)
+            if is_branched:
+                way.stop(*_SPACES)
+
+    def _is_branched(self, loop: Loop, block: Block) -> bool:
+        """Returns whether a processor branches over a block of a loop, which loads, as a condition has it."""
+        flow = self.code.flow
+        before = flow.dominators[block.number]
+        if before is None or len(block.instructions) <= MOST_PREDICATED or block.number == loop.header:
+            return False
+        ways = flow.blocks[before].successors
+        is_condition = len(ways) > 1 and loop.blocks.issuperset(ways) and flow.meeting[before] != block.number
+        return is_condition and any(_space(each) == "global" for each in block.instructions)
+
+    def _room(self, loop: Loop | None, widest: int) -> int:
+        live = 0 if loop is None else sum(self.words.get(name, 0) for name in self.code.dataflow.alive[loop.header])
+        return words_under_way(ROOM - live, widest)
 
 
 def _counts_by_number(block: Block) -> bool:

@@ -1,0 +1,289 @@
+"""Says how often compilers write out the body of a loop, so that loads of several iterations are under way together.
+
+The compiler to PTX writes a loop out as long as the copies stay short, and the assembler does so again with short ones.
+The numbers are those of NVIDIA's compilers for compute capability 9.0, as their PTX and machine code show them
+(docs/gpu-model.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
+from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.optimization import SHARED
+from perfmodel.opencl_c.origins import Origins
+from perfmodel.opencl_c.static.loop_counters import (
+    bound_of,
+    condition_of,
+    end_of,
+    is_scaled,
+    leaves,
+    moved_in,
+    multiplies,
+    note_number,
+    number_added,
+    parts_of,
+    step_of,
+)
+from perfmodel.opencl_c.types import INT
+
+COPIES = 4
+"""So many copies of a body each of the two compilers makes, the first also half as many."""
+MOST_COPIED = 150
+"""The compiler to PTX makes no more than so many instructions of a loop's body."""
+MOST_ISSUED = 45
+"""The assembler writes out a loop again whose body has no more than so many machine instructions."""
+MOST_PREDICATED = 16
+"""Where more instructions than that, a load among them, stand under a condition, processors branch over them."""
+MOST_INLINED = 300
+"""A loop whose number of iterations is known is written out as a whole, up to so many instructions."""
+WHOLE, STAYS = 0, 1
+"""A pragma asks for a loop to be written out as a whole, or not at all."""
+OF_GROUPS = frozenset(("get_global_id", "get_group_id"))
+OF_ITEMS = frozenset(("get_global_id", "get_local_id", "get_sub_group_local_id", "get_local_linear_id"))
+LINEAR = frozenset("+-*")
+LONG = {
+    "div": 10,
+    "sqrt": 4,
+    "exp": 8,
+    "exp2": 4,
+    "exp10": 8,
+    "log": 12,
+    "log2": 12,
+    "log10": 12,
+    "tanh": 12,
+    "erf": 20,
+}
+"""So many instructions some operations on floats become."""
+LONG_QUOTIENT = 14
+"""So many instructions a division of whole numbers becomes."""
+ISSUED = {**LONG, "rsqrt": 4}
+FOLDED = {**LONG, "madd": 2}
+
+
+class Unrolling:
+    """Finds how often the loops of a kernel are written out.
+
+    Args:
+        scratch: the private arrays that lie in memory.
+    """
+
+    def __init__(self, operations: KernelOperations, origins: Origins, scratch: Container[str]) -> None:
+        self.operations, self.origins, self.scratch = operations, origins, scratch
+        self.sizes: dict[low.Straight, int] = {}
+
+    def is_in_memory(self, access: low.Access) -> bool:
+        """Returns whether an access goes to memory; one to a private array may be to registers."""
+        return access.space != "private" or access.variable in self.scratch
+
+    # --- lengths
+
+    def size_of(self, block: low.Straight) -> int:
+        """Returns the instructions of a block as the compiler to PTX weighs them: an access has an index to convert."""
+        if block not in self.sizes:
+            found = self.operations.of(block)
+            length = 2 * len(list(self._accesses(block)))
+            for (kind, dtype), times in (found.values + found.indices).items():
+                is_quotient = kind in ("div", "mod") and not dtype.startswith("float")
+                length += times * (LONG_QUOTIENT if is_quotient else LONG.get(kind, 1))
+            self.sizes[block] = length
+        return self.sizes[block]
+
+    def issued_of(self, block: low.Straight) -> int:
+        """Returns the machine instructions of a block in a loop that is written out: loads from global memory have an
+        address to move."""
+        length = sum(2 if access.space in ("global", "constant") else 1 for access in self._accesses(block))
+        return length + self._values_of(block, ISSUED)
+
+    def _folded(self, block: low.Straight) -> int:
+        """Returns the instructions of a block in each copy of a body whose index arithmetic becomes numbers."""
+        return len(list(self._accesses(block))) + self._values_of(block, FOLDED)
+
+    def _accesses(self, block: low.Straight) -> Iterable[low.Access]:
+        nodes = (node.access for statement in block.statements for node in walks.accesses_of(statement))
+        return filter(self.is_in_memory, nodes)
+
+    def _values_of(self, block: low.Straight, long: Mapping[str, int]) -> int:
+        return sum(times * long.get(kind, 1) for (kind, _), times in self.operations.of(block).values.items())
+
+    def is_branched(self, branch: low.If) -> bool:
+        """Returns whether a processor branches over what stands under a condition, so that the loads there are waited
+        for there, and none beyond them is issued before."""
+        under = list(walks.straights((*branch.then, *branch.otherwise)))
+        loads = (node for block in under for each in block.statements for node in walks.accesses_of(each))
+        is_loading = any(isinstance(each, low.Load) and self.is_in_memory(each.access) for each in loads)
+        return is_loading and sum(map(self.issued_of, under)) > MOST_PREDICATED
+
+    # --- as a whole
+
+    def iterations_of(self, loop: low.Loop, numbers: Mapping[low.Register, int]) -> int | None:
+        """Returns how many iterations a loop has that a compiler writes out as a whole; None for others.
+
+        Args:
+            numbers: registers whose values are known before the loop.
+        """
+        iterations = _known_iterations(loop, numbers)
+        if iterations is None or loop.unroll in (WHOLE, STAYS):
+            return iterations if loop.unroll == WHOLE else None
+        return iterations if iterations * self._inlined_length(loop.body, dict(numbers)) <= MOST_INLINED else None
+
+    def _inlined_length(self, statements: Iterable[low.Statement], numbers: dict[low.Register, int]) -> int:
+        """Returns the instructions of statements once the loops in them are written out that will be."""
+        length = 0
+        for statement in statements:
+            match statement:
+                case low.Straight():
+                    length += self._folded(statement)
+                    for simple in statement.statements:
+                        note_number(simple, numbers)
+                case low.If():
+                    length += self._inlined_length((*statement.then, *statement.otherwise), numbers)
+                case low.Scope():
+                    length += self._inlined_length(statement.body, numbers)
+                case low.Loop():
+                    times = self.iterations_of(statement, numbers) or 1
+                    length += times * self._inlined_length(statement.body, numbers)
+        return length
+
+    # --- in part
+
+    def copies_of(
+        self, loop: low.Loop, size: int, issued: int, loads: Iterable[low.Load], numbers: Mapping[low.Register, int]
+    ) -> int:
+        """Returns how often a loop's body is written out: by the compiler to PTX, and by the assembler again.
+
+        Args:
+            size, issued: the body's length, as `size_of` and `issued_of` give it.
+            loads: the body's.
+            numbers: registers whose values are known before the loop.
+        """
+        if loop.unroll == STAYS or leaves(loop):
+            return 1
+        step, loads = step_of(loop), tuple(loads)
+        iterations = _known_iterations(loop, numbers)
+        copies = _copied(size, iterations)
+        if step is None:
+            return copies if self._moves_on(loop) else 1
+        is_left = iterations is None and self._is_left(loop, step.register, loads, step.register in numbers)
+        if is_left:
+            copies = 1
+        is_one_block = not any(map(self.is_branched, _conditions(loop)))
+        is_short = copies * issued <= MOST_ISSUED and is_one_block
+        return copies * COPIES if is_short and (is_left or self._is_counted(loop, step.register, loads)) else copies
+
+    def _moves_on(self, loop: low.Loop) -> bool:
+        """Returns whether a loop's counter moves by an int, which must not overflow, so that it is known beforehand how
+        many iterations come: enough for the compiler to PTX, while the assembler needs a number."""
+        moved = moved_in(loop)
+        if moved is None or end_of(loop) is None or moved.register.type != INT:
+            return False
+        value = moved.value
+        if not isinstance(value, low.Binary) or value.operator != "+" or value.type != INT:
+            return False
+        by = value.right if isinstance(value.left, low.Read) and value.left.register is moved.register else value.left
+        return not walks.registers_set(parts_of(loop)) & set(walks.registers_read(by))
+
+    def _is_left(self, loop: low.Loop, counter: low.Register, loads: Iterable[low.Load], starts: bool) -> bool:
+        """Returns whether the compiler to PTX leaves a loop to the assembler, as it is.
+
+        It does so where work-items have ends of their own that belong to the loop (``<=``), and where they do no more
+        than go through places of an array that the loop itself computes from the number of the work-group.
+
+        Args:
+            starts: whether the counter starts at a number.
+        """
+        condition = condition_of(loop)
+        is_up_to = isinstance(condition, low.Binary) and condition.operator in ("<=", ">=")
+        if is_up_to and self._is_of(OF_ITEMS, end_of(loop)):
+            return True
+        if not starts or any(True for _ in walks.loops(loop.body)) or self._stores(loop):
+            return False
+        return any(self._is_moved_by_number(each.pointer, counter) and self._asks(each.pointer) for each in loads)
+
+    def _asks(self, value: low.Expression) -> bool:
+        """Returns whether an expression itself asks for the number of the work-group, as the source has it."""
+        for part in walks.walk(value):
+            if isinstance(part, low.WorkItem) and part.function in OF_GROUPS:
+                return True
+            if isinstance(part, low.Read) and part.register.name.startswith(SHARED):
+                given = self.origins.given_by(part.register)
+                return any(self._asks(each) for statement in given for each in walks.expressions_of(statement))
+        return False
+
+    def _stores(self, loop: low.Loop) -> bool:
+        nodes = (node for each in walks.simple_statements(loop.body) for node in walks.accesses_of(each))
+        return any(isinstance(each, low.Store) and each.access.space == "global" for each in nodes)
+
+    def _is_counted(self, loop: low.Loop, counter: low.Register, loads: Iterable[low.Load]) -> bool:
+        """Returns whether a loop in PTX ends by a counter that moves by a number, as the assembler needs it.
+
+        Another end is there where the counter is no int, or stands in a condition or in a remainder as well; and where
+        an index that moves by more than one from a place that differs between work-items is kept beside it. Where data
+        say how long a loop is, it is mostly too short.
+        """
+        if counter.type != INT or self._is_loaded(loop) or self._decides(loop, counter):
+            return False
+        pointers = [each.pointer for each in loads]
+        if not all(self._is_linear(each, counter) for each in pointers):
+            return False
+        return not any(self._is_scaled(each, counter) and self._is_of(OF_ITEMS, each) for each in pointers)
+
+    def _is_loaded(self, loop: low.Loop) -> bool:
+        bound = end_of(loop)
+        return bound is None or any(isinstance(each, low.Load) for each in self.origins.behind([bound]))
+
+    def _decides(self, loop: low.Loop, counter: low.Register) -> bool:
+        """Returns whether conditions within a loop follow from its counter, other than by what is loaded."""
+        waiting: list[low.Expression] = [low.Read(each.condition.type, each.condition) for each in _conditions(loop)]
+        seen: set[low.Register] = set()
+        while waiting:
+            each = waiting.pop()
+            if isinstance(each, low.Read) and each.register not in seen:
+                seen.add(each.register)
+                given = self.origins.given_by(each.register)
+                waiting += [value for statement in given for value in walks.expressions_of(statement)]
+            elif not isinstance(each, low.Load):
+                waiting += walks.parts(each)
+        return counter in seen
+
+    def _is_of(self, functions: frozenset[str], value: low.Expression | None) -> bool:
+        behind = self.origins.behind([] if value is None else [value])
+        return any(isinstance(each, low.WorkItem) and each.function in functions for each in behind)
+
+    def _is_moved_by_number(self, pointer: low.Expression, counter: low.Register) -> bool:
+        behind = list(self.origins.behind([pointer]))
+        is_moved = any(isinstance(each, low.Read) and each.register is counter for each in behind)
+        return is_moved and not multiplies(behind, counter)
+
+    def _is_scaled(self, pointer: low.Expression, counter: low.Register) -> bool:
+        return is_scaled(self.origins.behind([pointer]), counter)
+
+    def _is_linear(self, pointer: low.Expression, counter: low.Register) -> bool:
+        """Returns whether an address moves with a counter step by step, if at all: no remainder of it is in it."""
+        operations = (each for each in self.origins.behind([pointer]) if isinstance(each, low.Binary))
+        return all(each.operator in LINEAR or counter not in walks.registers_read(each) for each in operations)
+
+
+def _known_iterations(loop: low.Loop, numbers: Mapping[low.Register, int]) -> int | None:
+    """Returns how many iterations a loop has that counts from a number to a number; None for others."""
+    step, bound = step_of(loop), bound_of(loop)
+    start = None if step is None else numbers.get(step.register)
+    if step is None or bound is None or start is None or leaves(loop):
+        return None
+    by = number_added(step)
+    iterations = -(-(bound - start) * (1 if by > 0 else -1) // abs(by))
+    return iterations if iterations > 0 else None
+
+
+def _copied(size: int, iterations: int | None) -> int:
+    """Returns the copies that the compiler to PTX makes of a body, which go into the iterations if these are known."""
+    most = MOST_COPIED // max(size, 1)
+    if iterations is None:
+        return next((copies for copies in (COPIES, COPIES // 2) if copies <= most), 1)
+    return max(copies for copies in range(1, max(min(most, iterations), 1) + 1) if iterations % copies == 0)
+
+
+def _conditions(loop: low.Loop) -> Iterator[low.If]:
+    return (each for each in walks.statements(loop.body) if isinstance(each, low.If))
