@@ -16,7 +16,7 @@ LATENCIES = {
 """So many simple operations, of 4 cycles each, a function takes that the special-function units begin."""
 
 
-def words_under_way(free: int, widest: int) -> int:
+def words_under_way(free: float, widest: int) -> float:
     """Returns the words that loads bring at once where compilers keep to 32 registers, as NVIDIA's do.
 
     Args:

@@ -1,4 +1,4 @@
-"""Counts the loads that are under way when code first waits for one of them, by the barriers that loads set."""
+"""Says how code waits for loads: how many are under way, and how often a warp that runs alone waits for them."""
 
 from __future__ import annotations
 
@@ -52,3 +52,32 @@ def waiting(code: Sequence[Instruction], opcodes: frozenset[str], is_loop: bool 
                 if each.sets != NONE:
                     under_way.append(each.sets)
     return Waiting(loads, max(in_flight, len(under_way) if not is_loop else 0), rounds)
+
+
+def waits_of_trip(code: Sequence[Instruction], opcodes: frozenset[str], latency: float = 2000.0) -> float:
+    """Returns how often a warp waits for loads in each trip through a loop, if it runs alone and nothing else is slow.
+
+    Args:
+        latency: the cycles that a load of these opcodes takes; what they hide behind other instructions is no wait.
+    """
+    return (_cycles_of_trip(code, opcodes, latency) - _cycles_of_trip(code, opcodes, SHORT)) / latency
+
+
+SHORT, TRIPS = 4.0, 12
+"""The cycles of what is no such load, and the trips that are looked at, the first half of which warm up."""
+
+
+def _cycles_of_trip(code: Sequence[Instruction], opcodes: frozenset[str], latency: float) -> float:
+    ready: dict[int, float] = {}
+    ends: list[float] = []
+    now = 0.0
+    for _ in range(TRIPS):
+        for each in code:
+            now = max((now, *(ready.get(barrier, 0.0) for barrier in each.waits)))
+            if each.sets != NONE:
+                came = now + (latency if each.opcode in opcodes else SHORT)
+                ready[each.sets] = max(ready.get(each.sets, 0.0), came)
+            now += max(each.stall, 1)
+        ends.append(now)
+    half = TRIPS // 2
+    return (ends[-1] - ends[half - 1]) / (TRIPS - half)

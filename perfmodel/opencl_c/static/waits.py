@@ -30,11 +30,9 @@ from perfmodel.opencl_c.types import Scalar, Vector, element_of, is_float
 ONCE = 4
 """So many iterations at most have loads from local memory and private arrays under way together, unless loads from
 global memory are moved along."""
-ROOM, TAKEN, POINTER = 26, 1.5, 2
+ROOM, TAKEN, POINTER = 24, 1.5, 1.5
 """The words of registers for loads, those that each live word takes of them, with what is computed from it, and the
-words of a pointer into each array but the first."""
-MOST_WORDS = 64
-"""So many words are under way at most where the size of work-groups is given: it says how many registers there are."""
+words of each pointer but the first."""
 CALLED = frozenset(("pow", "sin", "cos", "tan", "fmod", "remainder", "remquo", "lgamma", "tgamma"))
 """Operations on floats that compilers call, or branch over: no load is moved across."""
 EXACT = frozenset(("div", "sqrt"))
@@ -187,30 +185,27 @@ class Waits:
         for register in walks.registers_set(parts_of(loop)):
             self.numbers.pop(register, None)
 
-    def _room(self, body: _Body, live: int) -> int:
+    def _room(self, body: _Body, live: int) -> float:
         """Returns the words that loads may bring at once, beside those that are live."""
-        if self.kernel.work_group is not None:
-            return MOST_WORDS
-        taken = TAKEN * (live + POINTER * max(len(body.loaded) - 1, 0))
-        return words_under_way(ROOM - int(taken), max(body.words.values(), default=1))
+        pointers = {_apart_from_numbers(each.pointer) for each in body.loads if each.access.space == "global"}
+        taken = TAKEN * (live + POINTER * max(len(pointers) - 1, 0))
+        return words_under_way(ROOM - taken, max(body.words.values(), default=1))
 
-    def _add(self, body: _Body, copies: int, room: int) -> None:
+    def _add(self, body: _Body, copies: int, room: float) -> None:
         is_far = any(access.space in WAITED_FOR["global"] for access in body.levels)
         most = copies if is_far else min(copies, ONCE)
         for kind, spaces in WAITED_FOR.items():
             own = {access: level for access, level in body.levels.items() if access.space in spaces}
             at_once = 1 if body.stops[kind] else most
             # Local memory answers while others of its loads are issued, be they many.
-            words = {} if kind == "local" else {each: body.times[each] * body.words[each] for each in own}
-            together = max(min(at_once, room // max(sum(words.values()), 1)), 1)
-            depth = body.depth / (1 if body.stops["global"] else copies)
-            for place, level in enumerate(sorted(set(own.values())), 1):
-                here = [each for each in own if own[each] == level]
-                rounds = max(1.0, sum(words.get(each, 0) for each in here) / room)
-                for each in here:
-                    part = math.prod(body.once[each].values()) / body.times[each]
-                    self.once_a_round[each] = frozenset(body.once[each])
-                    self.found[each] = Wait(rounds / together * part, place, depth * part, rounds * part)
+            words = 0 if kind == "local" else sum(body.times[each] * body.words[each] for each in own)
+            filled, depth = words / room, body.depth / (1 if body.stops["global"] else copies)
+            places = {level: place for place, level in enumerate(sorted(set(own.values())), 1)}
+            for each, level in own.items():
+                part = math.prod(body.once[each].values()) / body.times[each]
+                self.once_a_round[each] = frozenset(body.once[each])
+                share = max(1.0, filled * at_once) / at_once
+                self.found[each] = Wait(share * part, places[level], depth * part, max(1.0, filled) * part)
 
     # --- statements
 
@@ -304,6 +299,23 @@ class Waits:
 
     def _is_called(self, expression: low.Expression) -> bool:
         return any(_is_call(part, self.kernel.is_exact) for part in walks.walk(expression))
+
+
+def _apart_from_numbers(pointer: low.Expression) -> object:
+    """Returns what pointers have in common that lie a number of bytes apart, so that one register leads to them all."""
+    match pointer:
+        case low.Read():
+            return pointer.register
+        case low.Constant():
+            return pointer.value
+        case low.Convert():
+            return _apart_from_numbers(pointer.operand)
+        case low.Binary(operator="+" | "-", right=low.Constant()):
+            return _apart_from_numbers(pointer.left)
+        case low.Binary(operator="+", left=low.Constant()):
+            return _apart_from_numbers(pointer.right)
+    kind = pointer.operator if isinstance(pointer, low.Binary) else type(pointer)
+    return kind, *map(_apart_from_numbers, walks.parts(pointer))
 
 
 def _kind_of(access: low.Access) -> str:

@@ -18,7 +18,7 @@ from perfmodel.ptx.dataflow import LOADS, read, written
 from perfmodel.ptx.liveness import words_of
 from perfmodel.ptx.syntax import Immediate, Instruction
 
-UNROLLED, MOST_UNROLLED = 4, 45
+UNROLLED, MOST_UNROLLED = 4, 49
 """The assembler writes out so many iterations of a loop that is no longer than so many instructions."""
 ROOM = 30
 """The words of registers that values and loads share."""
@@ -118,15 +118,15 @@ class Waits:
             unrolled = UNROLLED if again.levels == way.levels else 1
         brought = {each: sum(self.words.get(name, 1) for name in written(each)) for each in way.levels}
         room = self._room(loop, max(brought.values(), default=1))
-        words: Counter[tuple[str | None, int]] = Counter()
-        for each, level in way.levels.items():
-            words[_space(each), level] += brought[each]
+        words: Counter[str | None] = Counter()
+        for each, number in brought.items():
+            words[_space(each)] += number
         depth = way.longest / (1 if "global" in way.stopped else unrolled)
         for each, level in way.levels.items():
             space = _space(each)
             together = 1 if space in way.stopped else unrolled
             # Shared memory answers while others of its loads are issued, be they many.
-            rounds = 1.0 if space == "shared" else max(1.0, words[space, level] * together / room)
+            rounds = 1.0 if space == "shared" else max(1.0, words[space] * together / room)
             self._found[each] = Wait(rounds / together, level, depth)
 
     def _follow(self, way: _Way, loop: Loop | None, blocks: Iterable[Block], hiding: Collection[str]) -> None:
@@ -148,7 +148,7 @@ class Waits:
         is_condition = len(ways) > 1 and loop.blocks.issuperset(ways) and flow.meeting[before] != block.number
         return is_condition and any(_space(each) == "global" for each in block.instructions)
 
-    def _room(self, loop: Loop | None, widest: int) -> int:
+    def _room(self, loop: Loop | None, widest: int) -> float:
         live = 0 if loop is None else sum(self.words.get(name, 0) for name in self.code.dataflow.alive[loop.header])
         return words_under_way(ROOM - live, widest)
 
