@@ -97,6 +97,38 @@ def test_iterations_wait_one_by_one_where_the_assembler_unrolls_no_loop(case: st
     assert feature("f_mem_waits_global").eval(kernel) == ITERATIONS * THREADS
 
 
+def test_loads_under_a_condition_share_waits_unless_threads_branch_over_them() -> None:
+    copies = "".join(
+        f"setp.gt.s32 %p1, %r6, {50 + each}; @%p1 bra $on{each}; .loc 1 7 0; ld.global.f32 %f3, [%rd4+{4 * each}];"
+        f" {SUM} WORK $on{each}:"
+        for each in range(4)
+    )
+    found = []
+    for work in ("", 20 * "mul.f32 %f2, %f2, %f3;"):
+        body = TEXT.replace("BODY", copies.replace("WORK", work))
+        kernel = Kernel.from_ptx(body, None, THREADS // 64, 64, {"x": THREADS + 20})
+        found.append(float(feature("f_mem_waits_global").eval(kernel)) / THREADS)
+    assert found == [ITERATIONS, 4 * ITERATIONS]
+
+
+def test_values_that_stay_take_registers_from_loads() -> None:
+    found = []
+    for held in (0, 12, 20):
+        names = [f"%h{each}" for each in range(held)]
+        text = TEXT.replace(".reg .f32 %f<9>;", ".reg .f32 %f<9>; .reg .f32 %h<33>;")
+        text = text.replace(
+            "  mov.u32 %r6, 0;", "".join(f"mov.f32 {each}, %f1;" for each in names) + "  mov.u32 %r6, 0;"
+        )
+        more = "".join(f"ld.global.f32 %h{32 - each}, [%rd4+{4 * each}];" for each in range(1, 4))
+        sums = "".join(f"add.f32 {each}, {each}, %f3;" for each in names)
+        text = text.replace("BODY", GLOBAL + SUM + more + sums)
+        text = text.replace("  ret;", "".join(f"st.global.f32 [%rd4], {each};" for each in names) + "  ret;")
+        kernel = Kernel.from_ptx(text, None, THREADS // 64, 64, {"x": THREADS + 20})
+        found.append(float(feature("f_mem_waits_global").eval(kernel)) / THREADS / ITERATIONS)
+    assert found[0] == 1 / 4  # 16 loads of four iterations, all under way
+    assert found[0] < found[1] < found[2] <= 1
+
+
 SQUARE = "mul.f32 %f3, %f3, %f3;"
 
 # Operations on floats that come one after the other in an iteration, and the iterations that are done side by side.

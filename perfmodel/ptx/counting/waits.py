@@ -97,6 +97,7 @@ class Waits:
     def __init__(self, code: Code) -> None:
         self.code, self.words = code, words_of(code)
         self._found: dict[Instruction, Wait] = {}
+        self._loops: dict[tuple[int, str], Loop] = {}
         flow = code.flow
         loops: list[Loop | None] = [None, *flow.loops]
         for loop in loops:
@@ -105,6 +106,14 @@ class Waits:
     def of(self, instruction: Instruction) -> Wait:
         """Returns how a load is waited for."""
         return self._found.get(instruction, Wait())
+
+    def loop_of(self, block: int, load: Instruction) -> Loop | None:
+        """Returns the loop with whose other blocks a block shares the waits for a load; None for none.
+
+        The copies of a body in which something is done under a condition are blocks of their own, short ones of which
+        are predicated.
+        """
+        return self._loops.get((block, _space(load) or ""))
 
     def _add(self, loop: Loop | None, blocks: list[Block]) -> None:
         inside = [each for block in blocks for each in block.instructions]
@@ -121,6 +130,9 @@ class Waits:
         words: Counter[str | None] = Counter()
         for each, number in brought.items():
             words[_space(each)] += number
+        if loop is not None:
+            apart = [each.number for each in blocks if not self._is_branched(loop, each)]
+            self._loops.update({(each, space): loop for each in apart for space in _SPACES if space not in way.stopped})
         depth = way.longest / (1 if "global" in way.stopped else unrolled)
         for each, level in way.levels.items():
             space = _space(each)
