@@ -7,6 +7,9 @@ from dataclasses import dataclass
 FEWEST_UNDER_WAY, MOST_UNDER_WAY = 4, 16
 """So many words are under way to a work-item's registers, at the fewest and the most; twice the fewest where some loads
 bring more than one."""
+ADDRESS = 2
+"""The words of an address that follows from what was loaded, which stand in registers as well."""
+
 LATENCIES = {
     **dict.fromkeys(("native", "rsqrt", "exp2", "log2", "sin", "cos"), 5),
     **dict.fromkeys(("sqrt", "exp", "exp10", "log", "log10"), 8),

@@ -15,7 +15,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from perfmodel.counting.called_functions import operations_of
-from perfmodel.counting.waits import LATENCIES, Wait, words_under_way
+from perfmodel.counting.waits import ADDRESS, LATENCIES, Wait, words_under_way
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations, is_multiplication, is_sum
@@ -198,14 +198,17 @@ class Waits:
             own = {access: level for access, level in body.levels.items() if access.space in spaces}
             at_once = 1 if body.stops[kind] else most
             # Local memory answers while others of its loads are issued, be they many.
-            words = 0 if kind == "local" else sum(body.times[each] * body.words[each] for each in own)
-            filled, depth = words / room, body.depth / (1 if body.stops["global"] else copies)
-            places = {level: place for place, level in enumerate(sorted(set(own.values())), 1)}
-            for each, level in own.items():
-                part = math.prod(body.once[each].values()) / body.times[each]
-                self.once_a_round[each] = frozenset(body.once[each])
-                share = max(1.0, filled * at_once) / at_once
-                self.found[each] = Wait(share * part, places[level], depth * part, max(1.0, filled) * part)
+            depth = body.depth / (1 if body.stops["global"] else copies)
+            for place, level in enumerate(sorted(set(own.values())), 1):
+                here = [each for each in own if own[each] == level]
+                address = ADDRESS if place > 1 else 0
+                words = 0 if kind == "local" else sum(body.times[each] * (body.words[each] + address) for each in here)
+                filled = words / room
+                for each in here:
+                    part = math.prod(body.once[each].values()) / body.times[each]
+                    self.once_a_round[each] = frozenset(body.once[each])
+                    share = max(1.0, filled * at_once) / at_once
+                    self.found[each] = Wait(share * part, place, depth * part, max(1.0, filled) * part)
 
     # --- statements
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from perfmodel.counting.waits import LATENCIES, Wait, words_under_way
+from perfmodel.counting.waits import ADDRESS, LATENCIES, Wait, words_under_way
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Block, Loop
 from perfmodel.ptx.dataflow import LOADS, read, written
@@ -127,9 +127,9 @@ class Waits:
             unrolled = UNROLLED if again.levels == way.levels else 1
         brought = {each: sum(self.words.get(name, 1) for name in written(each)) for each in way.levels}
         room = self._room(loop, max(brought.values(), default=1))
-        words: Counter[str | None] = Counter()
-        for each, number in brought.items():
-            words[_space(each)] += number
+        words: Counter[tuple[str | None, int]] = Counter()
+        for each, level in way.levels.items():
+            words[_space(each), level] += brought[each] + (ADDRESS if level > 1 else 0)
         if loop is not None:
             apart = [each.number for each in blocks if not self._is_branched(loop, each)]
             self._loops.update({(each, space): loop for each in apart for space in _SPACES if space not in way.stopped})
@@ -138,7 +138,7 @@ class Waits:
             space = _space(each)
             together = 1 if space in way.stopped else unrolled
             # Shared memory answers while others of its loads are issued, be they many.
-            rounds = 1.0 if space == "shared" else max(1.0, words[space] * together / room)
+            rounds = 1.0 if space == "shared" else max(1.0, words[space, level] * together / room)
             self._found[each] = Wait(rounds / together, level, depth)
 
     def _follow(self, way: _Way, loop: Loop | None, blocks: Iterable[Block], hiding: Collection[str]) -> None:
