@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FEWEST_UNDER_WAY, MOST_UNDER_WAY = 4, 16
-"""So many words are under way to a work-item's registers, at the fewest and the most; twice the fewest where some loads
-bring more than one."""
+MOST_UNDER_WAY = 16
+"""So many words are under way to a work-item's registers at most."""
 ADDRESS = 2
 """The words of an address that follows from what was loaded, which stand in registers as well."""
 
@@ -17,17 +16,6 @@ LATENCIES = {
     **dict.fromkeys(("erf", "pow", "fmod"), 20),
 }
 """So many simple operations, of 4 cycles each, a function takes that the special-function units begin."""
-
-
-def words_under_way(free: float, widest: int) -> float:
-    """Returns the words that loads bring at once where compilers keep to 32 registers, as NVIDIA's do.
-
-    Args:
-        free: words of those registers that nothing else needs.
-        widest: the words of the widest load.
-    """
-    fewest = FEWEST_UNDER_WAY if widest == 1 else 2 * FEWEST_UNDER_WAY
-    return min(max(free, fewest), MOST_UNDER_WAY)
 
 
 @dataclass(frozen=True)

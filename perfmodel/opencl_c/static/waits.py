@@ -15,7 +15,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from perfmodel.counting.called_functions import operations_of
-from perfmodel.counting.waits import ADDRESS, LATENCIES, Wait, words_under_way
+from perfmodel.counting.waits import ADDRESS, LATENCIES, MOST_UNDER_WAY, Wait
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations, is_multiplication, is_sum
@@ -31,8 +31,10 @@ ONCE = 4
 """So many iterations at most have loads from local memory and private arrays under way together, unless loads from
 global memory are moved along."""
 ROOM, TAKEN, POINTER = 24, 1.5, 1.5
-"""The words of registers for loads, those that each live word takes of them, with what is computed from it, and the
-words of each pointer but the first."""
+"""The words of registers for loads, as NVIDIA's compilers keep to 32; those that each live word takes of them, with
+what is computed from it; and the words of each pointer but the first."""
+FEWEST = 4
+"""So many words are under way whatever is live, and twice as many where loads bring several."""
 CALLED = frozenset(("pow", "sin", "cos", "tan", "fmod", "remainder", "remquo", "lgamma", "tgamma"))
 """Operations on floats that compilers call, or branch over: no load is moved across."""
 EXACT = frozenset(("div", "sqrt"))
@@ -189,7 +191,8 @@ class Waits:
         """Returns the words that loads may bring at once, beside those that are live."""
         pointers = {_apart_from_numbers(each.pointer) for each in body.loads if each.access.space == "global"}
         taken = TAKEN * (live + POINTER * max(len(pointers) - 1, 0))
-        return words_under_way(ROOM - taken, max(body.words.values(), default=1))
+        fewest = FEWEST if max(body.words.values(), default=1) == 1 else 2 * FEWEST
+        return min(max(ROOM - taken, fewest), MOST_UNDER_WAY)
 
     def _add(self, body: _Body, copies: int, room: float) -> None:
         is_far = any(access.space in WAITED_FOR["global"] for access in body.levels)

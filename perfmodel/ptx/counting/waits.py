@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from perfmodel.counting.waits import ADDRESS, LATENCIES, Wait, words_under_way
+from perfmodel.counting.waits import ADDRESS, LATENCIES, MOST_UNDER_WAY, Wait
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Block, Loop
 from perfmodel.ptx.dataflow import LOADS, read, written
@@ -20,8 +20,9 @@ from perfmodel.ptx.syntax import Immediate, Instruction
 
 UNROLLED, MOST_UNROLLED = 4, 49
 """The assembler writes out so many iterations of a loop that is no longer than so many instructions."""
-ROOM = 30
-"""The words of registers that values and loads share."""
+ROOM, FEWEST = 30, 8
+"""The words of registers that values and loads share, as the assembler keeps to 32, and those that are under way even
+where PTX has more values live, some of which the assembler computes again."""
 MOST_PREDICATED = 16
 """A block of more instructions is branched over where a condition says so, so that its loads are waited for there."""
 _EXACT = frozenset(("div", "rcp", "sqrt"))
@@ -126,7 +127,7 @@ class Waits:
             again.follow(blocks[0], hiding)
             unrolled = UNROLLED if again.levels == way.levels else 1
         brought = {each: sum(self.words.get(name, 1) for name in written(each)) for each in way.levels}
-        room = self._room(loop, max(brought.values(), default=1))
+        room = self._room(loop)
         words: Counter[tuple[str | None, int]] = Counter()
         for each, level in way.levels.items():
             words[_space(each), level] += brought[each] + (ADDRESS if level > 1 else 0)
@@ -160,9 +161,10 @@ class Waits:
         is_condition = len(ways) > 1 and loop.blocks.issuperset(ways) and flow.meeting[before] != block.number
         return is_condition and any(_space(each) == "global" for each in block.instructions)
 
-    def _room(self, loop: Loop | None, widest: int) -> float:
+    def _room(self, loop: Loop | None) -> float:
+        """Returns the words that loads may bring at once, beside those that are live."""
         live = 0 if loop is None else sum(self.words.get(name, 0) for name in self.code.dataflow.alive[loop.header])
-        return words_under_way(ROOM - live, widest)
+        return min(max(ROOM - live, FEWEST), MOST_UNDER_WAY)
 
 
 def _counts_by_number(block: Block) -> bool:
