@@ -252,7 +252,7 @@ class Gpu(Recipe):
             "p_fill": {"value": lanes * 2, "min": lanes, "max": lanes * 4},
             "p_near_scratch": {"value": 2e5, "min": 2e4, "max": 3e5},
             "p_near_loaded": LOADED_BYTES,
-            "p_wait_near": {"value": 2e-8, "min": 1e-8, "max": 6e-8},
+            "p_wait_near": {"value": 2e-8, "min": 1e-8, "max": 2.8e-8},
             "p_wait_load": {"value": 2e-7, "min": 5e-8, "max": 1e-6},
             "p_wait_dram": {"value": 2e-7, "min": 5e-8, "max": 1e-6},
             "p_wait_local": {"value": 1.5e-8, "min": 5e-9, "max": 6e-8},
