@@ -72,6 +72,7 @@ class Domains(Points):
         self.group_counts, self.local_sizes = group_counts, local_sizes
         self.axes, self.starts = axes, starts
         self._executions: dict[Any, Executions] = {}
+        self._bounds: dict[str, dict[str, tuple[int, int | None]]] = {}
 
     # --- executions
 
@@ -212,6 +213,12 @@ class Domains(Points):
     def bounds(self, region: Region) -> dict[str, tuple[int, int | None]]:
         """Returns the smallest and the largest value of loop variables, where they have numbers for them, and of the
         sizes."""
+        key = str(region.points)
+        if key not in self._bounds:
+            self._bounds[key] = self._bounds_of(region)
+        return self._bounds[key]
+
+    def _bounds_of(self, region: Region) -> dict[str, tuple[int, int | None]]:
         found: dict[str, tuple[int, int | None]] = dict.fromkeys(self.sizes, (0, None))
         for axis in range(region.points.dim(isl.dim_type.set)):
             low, high = region.points.dim_min_val(axis), region.points.dim_max_val(axis)
