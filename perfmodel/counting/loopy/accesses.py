@@ -158,6 +158,9 @@ class Accesses:
     def _coefficient(self, position: Any, iname: str) -> Any:
         """Returns a loop variable's coefficient in an index; None where the index is not affine in it."""
         key = position, iname
+        linear = self._linear(position)
+        if linear is not None and self.domains.are_independent(frozenset(self.kernel.all_inames() & linear.keys())):
+            return linear.get(iname, 0)
         if key not in self._coefficients:
             try:
                 simplified = simplify_using_aff(self.kernel, position)
