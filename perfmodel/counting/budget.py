@@ -40,7 +40,7 @@ _charged = 0
 """Operations of the count under way that isl did for another one before."""
 
 
-def scaled(most: int) -> int:
+def scaled(most: float) -> int:
     """Returns a limit of counting with the usual budget as it is for the count under way."""
     return math.ceil(most * _budget)
 
@@ -73,7 +73,7 @@ def within_budget(kernel: str, budget: float = USUAL) -> Iterator[None]:
         _count_anew()
 
 
-def limited(function: Callable[[], _T], most: int) -> _T:
+def limited(function: Callable[[], _T], most: float) -> _T:
     """Returns what a function returns that takes no more of isl's operations, with the usual budget.
 
     Raises:
@@ -92,6 +92,16 @@ def limited(function: Callable[[], _T], most: int) -> _T:
     finally:
         _most = before
         _allow(before)
+
+
+def limited_and_taken(function: Callable[[], _T], most: float) -> tuple[_T, float]:
+    """Returns the same, and how many operations were taken, with the usual budget.
+
+    Raises:
+        TooHardError: it takes more.
+    """
+    before = _done()
+    return limited(function, most), (_done() - before) / _budget
 
 
 @contextmanager
