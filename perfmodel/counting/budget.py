@@ -21,8 +21,9 @@ MOST_WORK = 3_000_000
 """Counting a kernel takes no more of isl's operations with the usual budget: about a second of one core."""
 MOST_KNOWN = 1024
 """So much is remembered that several counts ask for."""
-_STEP = 64
-"""Operations are told apart so finely."""
+_STEP, _FIRST_STEP = 64, 4096
+"""Operations are told apart so finely, from so many on downwards: that there are still more is found out much sooner
+than that there are none."""
 
 
 class TooHardError(Exception):
@@ -34,12 +35,12 @@ _most = 0
 _budget = USUAL
 """The budget of the count under way."""
 _at_least = 0
-"""Operations that isl had done when it was last asked, unless they are counted anew since."""
+"""Operations that isl had done when it was last asked."""
 _charged = 0
 """Operations of the count under way that isl did for another one before."""
 
 
-def scaled(most: int) -> int:
+def scaled(most: float) -> int:
     """Returns a limit of counting with the usual budget as it is for the count under way."""
     return math.ceil(most * _budget)
 
@@ -51,9 +52,9 @@ def within_budget(kernel: str, budget: float = USUAL) -> Iterator[None]:
     Raises:
         OutOfBudgetError: there are no more.
     """
-    global _most, _budget, _charged
-    isl.DEFAULT_CONTEXT.reset_operations()
-    _budget, _charged = budget, 0
+    global _most, _budget
+    _count_anew()
+    _budget = budget
     _most = most = scaled(MOST_WORK)
     _allow(most)
     try:
@@ -67,12 +68,12 @@ def within_budget(kernel: str, budget: float = USUAL) -> Iterator[None]:
             ) from error
         raise
     finally:
-        _most, _budget, _charged = 0, USUAL, 0
+        _most, _budget = 0, USUAL
         _allow(0)
-        isl.DEFAULT_CONTEXT.reset_operations()
+        _count_anew()
 
 
-def limited(function: Callable[[], _T], most: int) -> _T:
+def limited(function: Callable[[], _T], most: float) -> _T:
     """Returns what a function returns that takes no more of isl's operations, with the usual budget.
 
     Raises:
@@ -91,6 +92,16 @@ def limited(function: Callable[[], _T], most: int) -> _T:
     finally:
         _most = before
         _allow(before)
+
+
+def limited_and_taken(function: Callable[[], _T], most: float) -> tuple[_T, float]:
+    """Returns the same, and how many operations were taken, with the usual budget.
+
+    Raises:
+        TooHardError: it takes more.
+    """
+    before = _done()
+    return limited(function, most), (_done() - before) / _budget
 
 
 @contextmanager
@@ -154,6 +165,13 @@ def done_once(
     return found
 
 
+def _count_anew() -> None:
+    """Forgets all operations that were done or charged."""
+    global _at_least, _charged
+    isl.DEFAULT_CONTEXT.reset_operations()
+    _at_least = _charged = 0
+
+
 def _allow(most: int) -> None:
     """Has isl refuse more than so many operations, those that are charged included; 0 for no limit."""
     isl.DEFAULT_CONTEXT.set_max_operations(most and max(most - _charged, 1))
@@ -162,25 +180,33 @@ def _allow(most: int) -> None:
 def _done() -> int:
     """Returns how many operations were done or charged; isl does not say, but whether there are more."""
     global _at_least
-    low = _at_least if _at_least and _is_over(_at_least) else 0
-    step = _STEP
-    while _is_over(low + step):
-        low, step = low + step, 2 * step
-    while step > _STEP:
-        step //= 2
-        if _is_over(low + step):
-            low += step
+    low, step = _at_least, _FIRST_STEP
+    try:
+        while _refuses(low + step):
+            low, step = low + step, 2 * step
+        while step > _STEP:
+            step //= 2
+            if _refuses(low + step):
+                low += step
+    finally:
+        _allow(_most)
     _at_least = low
     return low + _STEP
 
 
 def _is_over(most: int) -> bool:
     """Returns whether isl has done so many operations."""
-    _allow(most)
     try:
-        isl.Val.int_from_si(isl.DEFAULT_CONTEXT, 1)
-    except isl.Error:
-        return True
+        return _refuses(most)
     finally:
         _allow(_most)
+
+
+def _refuses(most: int) -> bool:
+    """Returns whether isl has done so many operations, and leaves them as its limit."""
+    _allow(most)
+    try:
+        isl.Val.zero(isl.DEFAULT_CONTEXT)
+    except isl.Error:
+        return True
     return False

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any
 
@@ -14,11 +15,12 @@ import islpy as isl
 
 from perfmodel.basics.errors import CountingError
 from perfmodel.counting.boxes import Box
-from perfmodel.counting.budget import TooHardError
+from perfmodel.counting.budget import TooHardError, done_once
 from perfmodel.counting.counts import BranchCount, Executions
 from perfmodel.counting.frequency import ALWAYS, Frequency
-from perfmodel.counting.points import DIVERGENT, EXECUTIONS, Effort, Points
+from perfmodel.counting.points import DIVERGENT, EXECUTIONS, Effort, Points, has_barvinok
 
+_KNOWN: dict[str, tuple[Executions, int]] = {}
 MOST_FLOORS = 4
 """Quotients in all parts of the set where a branch is met; with more, counting who takes it may take minutes."""
 
@@ -72,6 +74,7 @@ class Domains(Points):
         self.group_counts, self.local_sizes = group_counts, local_sizes
         self.axes, self.starts = axes, starts
         self._executions: dict[Any, Executions] = {}
+        self._bounds: dict[str, dict[str, tuple[int, int | None]]] = {}
 
     # --- executions
 
@@ -82,8 +85,19 @@ class Domains(Points):
         """
         key = (str(region.points), region.factor, region.factor.replicas, region.inames)
         if key not in self._executions:
-            self._executions[key] = self._counted(region)
+            box, count = self.box(region.points), partial(self._counted, region)
+            if box is None and has_barvinok():  # which a kernel's other counts ask for again
+                self._executions[key] = done_once(count, _KNOWN, f"{self._grid} {key}")
+            else:
+                self._executions[key] = count()
         return self._executions[key]
+
+    @cached_property
+    def _grid(self) -> str:
+        """Everything but a region that executions depend on, as text."""
+        extents = [str(extent) for extent in (*self.group_counts, "groups of", *self.local_sizes)]
+        axes, starts = sorted(self.axes.items()), sorted(self.starts.items())
+        return f"{extents} {axes} {starts} {self.subgroup_size} {self.assumptions} {self.patience}"
 
     def _counted(self, region: Region) -> Executions:
         box = self.box(region.points)
@@ -212,6 +226,12 @@ class Domains(Points):
     def bounds(self, region: Region) -> dict[str, tuple[int, int | None]]:
         """Returns the smallest and the largest value of loop variables, where they have numbers for them, and of the
         sizes."""
+        key = str(region.points)
+        if key not in self._bounds:
+            self._bounds[key] = self._bounds_of(region)
+        return self._bounds[key]
+
+    def _bounds_of(self, region: Region) -> dict[str, tuple[int, int | None]]:
         found: dict[str, tuple[int, int | None]] = dict.fromkeys(self.sizes, (0, None))
         for axis in range(region.points.dim(isl.dim_type.set)):
             low, high = region.points.dim_min_val(axis), region.points.dim_max_val(axis)

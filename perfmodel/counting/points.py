@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any
 import islpy as isl
 
 from perfmodel.counting.boxes import Box, box_of
-from perfmodel.counting.budget import TooHardError, done_once, limited, unlimited
+from perfmodel.counting.budget import TooHardError, done_once, limited, limited_and_taken, unlimited
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 
 # Of isl: to simplify a count, and to add up those of a set's parts.
@@ -139,17 +140,18 @@ class Points:
         work = [_corners(part) * _work_at_each(part) for part in parts]
         if sum(work) > most:
             raise TooHardError
-        # Kernels are counted as they are and as compiled, for all sizes and at their own: much of that is the same.
-        keys = [str(part) if each >= WORTH_REMEMBERING else None for part, each in zip(parts, work, strict=True)]
-        counts = [
-            _cardinality(part) if key is None else done_once(partial(_cardinality, part), _KNOWN, key, may_overrun=True)
-            for part, key in zip(parts, keys, strict=True)
-        ]
-        if sum(map(_terms, counts)) > self.patience * MOST_TERMS:
-            raise TooHardError
-        if len(counts) == 1:
-            return counts[0]
-        return limited(lambda: sum(counts, self.zero()), MOST_ADDING)
+        total, terms, left = self.zero(), 0, float(MOST_ADDING)
+        for part, each in zip(parts, work, strict=True):
+            count = _counted(part, each)
+            terms += _terms(count)
+            if terms > self.patience * MOST_TERMS:
+                raise TooHardError
+            if len(parts) == 1:
+                return count
+            # At once, so that no more are counted where they cannot be added up.
+            total, taken = limited_and_taken(partial(operator.add, total, count), left)
+            left -= taken
+        return total
 
     def _boxes(self, points: Any) -> Any:
         """Returns the number of points of the boxes around the set's disjoint parts: exact where a part is a box."""
@@ -251,6 +253,16 @@ _MADE: dict[str, tuple[Any, int]] = {}
 _KNOWN: dict[str, tuple[Any, int]] = {}
 _SIMPLIFIED: dict[str, tuple[Any, int]] = {}
 _FUNCTIONS: dict[str, tuple[QuasiPolynomial, int]] = {}
+
+
+def _counted(part: Any, work: int) -> Any:
+    """Returns the number of points of a basic set at whose corners there is so much work."""
+    if work < WORTH_REMEMBERING:
+        return _cardinality(part)
+    # Kernels are counted as they are and as compiled, for all sizes and at their own: much of that is the same, but for
+    # conditions that follow from others.
+    part = part.remove_redundancies()
+    return done_once(partial(_cardinality, part), _KNOWN, str(part), may_overrun=True)
 
 
 def _cardinality(part: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -10,10 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError, PerfmodelError
-from perfmodel.counting import resampling
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, CountingWarning, KernelCounts
 from perfmodel.counting.usual_budget import USUAL
 from perfmodel.kernels.arguments import Argument
@@ -22,19 +18,11 @@ from perfmodel.kernels.compiled import Compiled, as_compiled
 from perfmodel.kernels.opencl_file import opencl_program
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import EmulatesItself, Program
-from perfmodel.kernels.touched import TouchedByGroups
 from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.kernels.work_removal import with_each_access, with_one_access
 
 if TYPE_CHECKING:
-    from perfmodel.kernels.emulation import Profile
-    from perfmodel.opencl_c.static.branch_statistics import Observed
-
-MOST_STEPS_FOR_PLACES = 5_000
-"""Work-groups are not emulated any further only to see which addresses they touch."""
-MOST_WORK_FOR_DATA = 150_000
-"""So many statements and accesses of few work-items are emulated with the usual budget to see what data decide, for
-about a second, before some iterations of long loops stand for the others."""
+    from perfmodel.kernels.observing import Seen
 
 
 class Kernel(BoundKernel):
@@ -288,8 +276,8 @@ class Kernel(BoundKernel):
         """
         if isinstance(self.program, EmulatesItself):
             return Kernel(self.program.as_observed(arrays, groups, seed), self.tags, None, **self._arguments)
-        branches, touched, is_cut = self._observed(arrays, groups, seed)
-        if is_cut:
+        seen = self._seen(arrays, groups, seed)
+        if seen.is_cut:
             warnings.warn(
                 f"kernel {self.name!r} takes long in the work-groups that show what data decide, and some iterations "
                 "of its loops stood for the others; its counts are estimates; for more of them, give it a larger "
@@ -297,7 +285,7 @@ class Kernel(BoundKernel):
                 CountingWarning,
                 stacklevel=2,
             )
-        program = self.program.as_opencl().as_observed(branches, touched=touched)
+        program = self.program.as_opencl().as_observed(seen.branches, touched=seen.touched)
         return Kernel(program, self.tags, None, **self._arguments)
 
     def as_countable(self, arrays: Mapping[str, Any] | None = None) -> Kernel:
@@ -310,44 +298,29 @@ class Kernel(BoundKernel):
         """
         if isinstance(self.program, EmulatesItself):
             return self.as_observed(arrays) if arrays else self
+        if arrays and self._has_unknown_addresses():
+            return self.as_observed(arrays)
         try:
             counts = super().counts_for(SUBGROUP_SIZE)
         except (DecidedByDataError, OutOfBudgetError):
             return self.as_observed(arrays)
         return self.as_observed(arrays) if arrays and counts.can_be_observed else self
 
-    def _observed(
-        self, arrays: Mapping[str, Any] | None, groups: str, seed: int
-    ) -> tuple[dict[int, Observed], TouchedByGroups, bool]:
-        """Returns what some work-groups showed of branches and addresses, and whether iterations stood for others."""
-        from perfmodel.kernels.touched import touched  # slow to import
-        from perfmodel.opencl_c.static.branch_statistics import BranchRun, observed
+    def _has_unknown_addresses(self) -> bool:
+        """Returns whether neither counts for all sizes nor those at the kernel's own know all addresses, where that
+        shows before all is counted."""
+        if not self.sizes or len(self.sizes) < len(self.program.sizes) or min(self.sizes.values()) < 0:
+            return False
+        with suppress(CountingError):
+            if not self.program.knows_addresses(SUBGROUP_SIZE, self.deciding or None):
+                return self.counts_at(self.sizes, SUBGROUP_SIZE).can_be_observed
+        return False
 
-        work = self.program.as_opencl().budget * MOST_WORK_FOR_DATA
-        profile = self._emulated(arrays, groups=groups, seed=seed, work=work)
-        emulation = profile.emulation
-        items, ran = math.prod(emulation.local_size), len(emulation.groups)
-        entered = items, math.ceil(items / emulation.machine.subgroup_size), 1
+    def _seen(self, arrays: Mapping[str, Any] | None = None, groups: str = "sample", seed: int = 0) -> Seen:
+        """Returns what some work-groups show of branches and addresses."""
+        from perfmodel.kernels.observing import seen  # slow to import
 
-        def run(weights: Sequence[int]) -> BranchRun:
-            """Returns how the groups ran together, some of them several times, as parts of their loops did."""
-            of_groups, of_parts = weights[:ran], weights[ran:]
-            blocks, sides = 2 * emulation.blocks, 2 * emulation.sides
-            for times, (more_blocks, more_sides) in zip(of_parts, emulation.parts, strict=True):
-                blocks, sides = blocks + (times - 2) * more_blocks, sides + (times - 2) * more_sides
-            return BranchRun(
-                entered=(2 * entered[0] * sum(of_groups), 2 * entered[1] * sum(of_groups), 2 * sum(of_groups)),
-                blocks=np.tensordot(of_groups, blocks, 1).tolist(),
-                sides=np.tensordot(of_groups, sides, 1).tolist(),
-            )
-
-        parts = len(emulation.parts)
-        if groups == "sample" and ran < profile.work_groups:
-            replicas = resampling.weights(ran + parts)
-        else:
-            replicas = [[1] * ran + weights for weights in resampling.weights(parts)]
-        seen = observed(emulation.kernel, run([1] * ran + [2] * parts), [run(weights) for weights in replicas])
-        return seen, touched(emulation, arrays or {}), bool(parts)
+        return seen(self.as_opencl(), arrays, groups, seed)
 
     def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
         """Returns the counts with executions by sub-groups: for all sizes, or else for the kernel's own.
@@ -370,6 +343,7 @@ class Kernel(BoundKernel):
 
     def _with_addresses(self, counts: KernelCounts) -> KernelCounts:
         """Returns counts with what emulated work-groups touch by accesses whose addresses ids decide."""
+        from perfmodel.kernels.observing import places  # slow to import
         from perfmodel.kernels.touched import decided_by_ids  # slow to import
 
         program = self.program.source if isinstance(self.program, Compiled) else self.program
@@ -380,24 +354,9 @@ class Kernel(BoundKernel):
             program.touched_at[key] = None
             if decided_by_ids(program.lowered, counts):
                 with suppress(PerfmodelError):  # no harm is done where emulation fails
-                    program.touched_at[key] = self._touched()
+                    program.touched_at[key] = places(self.as_opencl())
         touched = program.touched_at[key]
         return counts if touched is None else touched.counts(counts)
-
-    def _touched(self) -> TouchedByGroups:
-        """Returns what some work-groups touch, within a second or so."""
-        from perfmodel.kernels.touched import touched  # slow to import
-
-        return touched(self._emulated(groups="sample", extrapolate=True, steps=MOST_STEPS_FOR_PLACES).emulation, ())
-
-    def _emulated(self, arrays: Mapping[str, Any] | None = None, **options: Any) -> Profile:
-        """Emulates work-groups by what they do alone, and counts blocks of cache lines beside those of transactions."""
-        from perfmodel.kernels.emulation import emulate  # slow to import
-        from perfmodel.kernels.touched import LINE_BYTES
-        from perfmodel.opencl_c.emulation import Machine
-
-        machine = Machine(line_bytes=LINE_BYTES)
-        return emulate(self.as_opencl(), arrays, machine=machine, checks=False, **options)
 
     def _counts_as_seen(self, why: CountingError, subgroup_size: int | None) -> KernelCounts:
         """Returns the counts with what emulated work-groups show of branches, in the place of an error's reason."""
@@ -411,10 +370,10 @@ class Kernel(BoundKernel):
         key = (is_sampled, *self._arguments.items())
         if key not in source.samples:
             try:
-                seen, touched, is_cut = self._observed(None, "sample", 0)
+                seen = self._seen()
             except PerfmodelError:
                 raise why from None
-            source.samples[key] = source.as_observed({**seen, **source.observed}, is_sampled, touched)
+            source.samples[key] = source.as_observed({**seen.branches, **source.observed}, is_sampled, seen.touched)
             said = (
                 f"kernel {self.name!r} takes too long to count, and a sample of work-groups showed how often its parts "
                 "are executed; its counts are estimates"
@@ -422,7 +381,7 @@ class Kernel(BoundKernel):
                 else f"data decide what kernel {self.name!r} does, and work-groups with random data showed how often; "
                 "give data of your own by kernel.as_observed(arrays), or --arg NAME=FILE.npy"
             )
-            cut = "; some iterations of its long loops stood for the others" if is_cut else ""
+            cut = "; some iterations of its long loops stood for the others" if seen.is_cut else ""
             warnings.warn(said + cut, CountingWarning, stacklevel=4)
         seen_kernel = Kernel(source.samples[key], self.tags, None, **self._arguments)
         counts = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,7 +32,7 @@ from perfmodel.counting.loopy.expressions import access_tags, index_of, subscrip
 from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.strides import polynomial, symbolic
-from perfmodel.counting.symbolic import ZERO, Pieces, plain
+from perfmodel.counting.symbolic import ZERO, Pieces, Polynomial, plain
 
 SPACES = {AddressSpace.GLOBAL: "global", AddressSpace.LOCAL: "local", AddressSpace.PRIVATE: "private"}
 
@@ -44,6 +44,8 @@ class Accesses:
         self.kernel = kernel
         self.domains = domains
         self.touched = Footprints(domains)
+        self._coefficients: dict[tuple[Any, str], Any] = {}
+        self._linear_indices: dict[Any, Mapping[str, int] | None] = {}
 
     def of(self, instruction: Any, region: Region, loops: tuple[str, ...]) -> list[AccessCount]:
         """Returns the accesses of an instruction; sizes and loop variables are no accesses."""
@@ -155,10 +157,17 @@ class Accesses:
 
     def _coefficient(self, position: Any, iname: str) -> Any:
         """Returns a loop variable's coefficient in an index; None where the index is not affine in it."""
-        try:
-            return CoefficientCollector([iname])(simplify_using_aff(self.kernel, position)).get(var(iname), 0)
-        except (LoopyError, RuntimeError):
-            return None
+        key = position, iname
+        linear = self._linear(position)
+        if linear is not None and self.domains.are_independent(frozenset(self.kernel.all_inames() & linear.keys())):
+            return linear.get(iname, 0)
+        if key not in self._coefficients:
+            try:
+                simplified = simplify_using_aff(self.kernel, position)
+                self._coefficients[key] = CoefficientCollector([iname])(simplified).get(var(iname), 0)
+            except (LoopyError, RuntimeError):
+                self._coefficients[key] = None
+        return self._coefficients[key]
 
     # --- footprints
 
@@ -199,9 +208,19 @@ class Accesses:
         if region.factor != ALWAYS and not get_dependencies(index) <= region.inames | self.domains.sizes:
             return None
         try:
+            linear = [found for place in index if (found := self._linear(place)) is not None]
+            if len(linear) == len(index):
+                return _image(region.points, linear)
             return get_access_map(region.points, index).range()
         except (UnableToDetermineAccessRangeError, isl.Error):
             return None
+
+    def _linear(self, place: Any) -> Mapping[str, int] | None:
+        """Returns an index by its names' coefficients, its constant as that of no name; None where it is not linear."""
+        if place not in self._linear_indices:
+            found = symbolic(place, {})
+            self._linear_indices[place] = None if found is None else _coefficients(found)
+        return self._linear_indices[place]
 
     def _line(self, array: Any, access: Any, elements: Any, region: Region) -> tuple[Line | None, Any]:
         """Returns the direction in which elements lie next to each other, and the elements to be looked at along it."""
@@ -239,6 +258,38 @@ class Accesses:
         if not isinstance(array.shape, tuple) or not get_dependencies(array.shape) <= self.domains.sizes:
             return None
         return polynomial(flatten(math.prod(array.shape)))
+
+
+def _coefficients(index: Polynomial) -> Mapping[str, int] | None:
+    """Returns the coefficients of names, the constant as that of no name; None where there is more than these."""
+    found = {}
+    for monomial, by in index.terms.items():
+        (atom, power), *others = monomial or (("", 1),)
+        if not isinstance(atom, str) or power != 1 or others:
+            return None
+        found[atom] = by
+    return found
+
+
+def _image(points: Any, places: Sequence[Mapping[str, int]]) -> Any:
+    """Returns the places to which linear functions of a set's points and of its parameters lead; None where they need
+    other names."""
+    dims, known = points.dim(isl.dim_type.set), points.get_var_dict()
+    related = points.insert_dims(isl.dim_type.set, dims, len(places))
+    space = isl.LocalSpace.from_space(related.space)
+    for axis, place in enumerate(places):
+        leads = isl.Constraint.alloc_equality(space).set_coefficient_val(isl.dim_type.set, dims + axis, _value(-1))
+        for name, by in place.items():
+            if name and name not in known:
+                return None
+            value = _value(by)
+            leads = leads.set_coefficient_val(*known[name], value) if name else leads.set_constant_val(value)
+        related = related.add_constraint(leads)
+    return related.project_out(isl.dim_type.set, 0, dims)
+
+
+def _value(number: int) -> Any:
+    return isl.Val(str(number))
 
 
 def _steps(array: Any, access: Any) -> list[Any]:

@@ -59,13 +59,14 @@ def count_loopy(
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             program = lp.preprocess_program(lp.infer_unknown_types(translation_unit))
-            kernel = lp.get_one_linearized_kernel(program.default_entrypoint, program.callables_table)
+            kernel = program.default_entrypoint
+            order = lp.get_one_linearized_kernel(kernel, program.callables_table).linearization
         except Exception as error:  # Loopy raises anything, from its own errors to KeyError
             raise CountingError(
                 f"Loopy cannot analyse kernel {translation_unit.default_entrypoint.name!r}: {one_line(error)}"
             ) from error
         try:
-            counter = _LoopyCounter(program, kernel, dict(statistics or {}), subgroup_size)
+            counter = _LoopyCounter(program, order, dict(statistics or {}), subgroup_size)
             with within_budget(kernel.name, budget):
                 return counter.counts()
         except (LoopyError, isl.Error) as error:
@@ -85,8 +86,10 @@ def one_line(error: Exception) -> str:
 
 
 class _LoopyCounter:
-    def __init__(self, program: Any, kernel: Any, statistics: Mapping[str, float], subgroup_size: int | None) -> None:
-        self.kernel = kernel
+    def __init__(self, program: Any, order: Any, statistics: Mapping[str, float], subgroup_size: int | None) -> None:
+        # Not the kernel that knows its order: this one remembers what Loopy had to find out of it for that.
+        self.kernel = kernel = program.default_entrypoint
+        self.order = order
         callees = [
             name for name, c in program.callables_table.items() if hasattr(c, "subkernel") and name != kernel.name
         ]
@@ -98,7 +101,7 @@ class _LoopyCounter:
         _check_statistics(kernel, statistics)
         self.typing = Typing(kernel, program.callables_table)
         self.domains = LoopyDomains(kernel, program.callables_table, statistics, subgroup_size)
-        self.loops = dict(_loops_around(kernel.linearization))
+        self.loops = dict(_loops_around(order))
         # Their iterations stand one after the other in the source.
         self.unrolled = {i for i in kernel.all_inames() if kernel.iname_tags_of_type(i, (UnrollTag, IlpBaseTag))}
         self.decided: set[tuple[str, frozenset[str]]] = set()
@@ -229,7 +232,7 @@ class _LoopyCounter:
     def synchronization(self) -> tuple[Executions, QuasiPolynomial]:
         """Returns the local barriers and the kernel launches, as the schedule has them."""
         items, subgroups, groups, launches = (self.domains.zero() for _ in range(4))
-        for item, loops in _scheduled(self.kernel.linearization):
+        for item, loops in _scheduled(self.order):
             if isinstance(item, Barrier) and item.synchronization_kind == "local":
                 by_item, by_subgroup, by_group = self.domains.meetings(frozenset(loops))
                 items, groups = items + by_item, groups + by_group

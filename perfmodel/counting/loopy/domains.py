@@ -31,6 +31,8 @@ class LoopyDomains(Domains):
     def __init__(self, kernel: Any, callables: Any, statistics: Mapping[str, float], subgroup_size: int | None) -> None:
         self.kernel = kernel
         self.statistics = statistics
+        self._projections: dict[frozenset[str], Any] = {}
+        self._independent: dict[frozenset[str], bool] = {}
         sizes = frozenset(a.name for a in kernel.args if isinstance(a, lp.ValueArg) and a.dtype.is_integral())
         assumptions = isl.Set.from_basic_set(kernel.assumptions).project_out_except(sizes, [isl.dim_type.param])
         axes = {
@@ -90,6 +92,20 @@ class LoopyDomains(Domains):
         return points.align_params(self.space), known, factor, frozenset(moving)
 
     def _projected(self, inames: frozenset[str]) -> Any:
+        """Returns the points of some loops, whatever those around them do."""
+        if inames not in self._projections:
+            self._projections[inames] = self._projection(inames)
+        return self._projections[inames]
+
+    def are_independent(self, inames: frozenset[str]) -> bool:
+        """Returns whether nothing that is known of these loops says the value of one of them, also by that of
+        others."""
+        if inames not in self._independent:
+            points = self._projected(inames)
+            self._independent[inames] = points.affine_hull().plain_is_universe()
+        return self._independent[inames]
+
+    def _projection(self, inames: frozenset[str]) -> Any:
         domain = self.kernel.get_inames_domain(inames).project_out_except(inames, [isl.dim_type.set])
         domain = isl.Set.from_basic_set(domain) if isinstance(domain, isl.BasicSet) else domain
         # A parameter that no constraint mentions any more bounds nothing.

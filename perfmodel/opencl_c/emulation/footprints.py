@@ -69,7 +69,8 @@ class Footprint:
             self._parts[units // _PART] = True
 
     def touched(self, other: Footprint | None = None) -> tuple[Integers, Integers]:
-        """Returns groups and unit numbers (within the group's part) that are touched here or in another footprint."""
+        """Returns the units that are touched here or in another footprint, by their numbers within the group's part,
+        one group's after the other's; and at which place those of each group start."""
         if self._parts is None or (other is not None and other._parts is None):
             found = _nonzero(self.marks if other is None else self.marks | other.marks)
         else:
@@ -79,11 +80,12 @@ class Footprint:
             if other is not None:
                 marks |= other.marks.reshape(-1, _PART)[numbers]
             place = _nonzero(marks.reshape(-1))
-            found = numbers[place // _PART] * _PART + place % _PART
+            found = place + ((numbers - np.arange(len(numbers))) * _PART)[place // _PART]
         if self.groups == 1:
-            return np.zeros_like(found), found
-        units = self.stride // self.unit
-        return found // units, found % units
+            return found, np.array([0, len(found)])
+        firsts = np.arange(self.groups + 1) * (self.stride // self.unit)
+        starts = found.searchsorted(firsts)
+        return found - firsts[:-1].repeat(np.diff(starts)), starts
 
 
 def _nonzero(marks: Bytes) -> Integers:
@@ -93,23 +95,31 @@ def _nonzero(marks: Bytes) -> Integers:
     return groups[row] * 8 + column
 
 
-def sizes(
-    touched: tuple[Integers, Integers], groups: int, unit: int, blocks: Sequence[int], low: int, high: int
-) -> Integers:
-    """Returns, by group, bytes touched between two offsets, and blocks of each size that they are in."""
-    group, number = touched
-    if groups == 1:  # which are in order
-        first, last = number.searchsorted((-(-low // unit), -(-high // unit)))
-        return np.array([[(last - first) * unit, *(_changes(number[first:last] * unit // size) for size in blocks)]])
-    inside = (number * unit >= low) & (number * unit < high)
-    group, number = group[inside], number[inside]
-    found = [np.bincount(group, minlength=groups) * unit]
+def sizes(touched: tuple[Integers, Integers], unit: int, blocks: Sequence[int], low: int, high: int) -> Integers:
+    """Returns, by group, bytes touched between two offsets, and blocks of each size that they are in.
+
+    Args:
+        touched: units, and where those of each group start, see `Footprint.touched`.
+        blocks: powers of two, as the unit.
+    """
+    number, starts = touched
+    first, last = -(-low // unit), -(-high // unit)
+    if len(starts) == 2:  # of one group, which are in order
+        number = number[slice(*number.searchsorted((first, last)))]
+        return np.array([[len(number) * unit, *(_changes(number // max(block // unit, 1)) for block in blocks)]])
+    if len(number) and (number.min() < first or number.max() >= last):
+        inside = (number >= first) & (number < last)
+        starts = np.concatenate([[0], inside.cumsum()])[starts]
+        number = number[inside]
+    found = [np.diff(starts) * unit]
     for block in blocks:
-        within = number * unit // block
+        within = number // max(block // unit, 1)
         # They are in order, so that the blocks of a group are too.
-        new = np.ones(len(within), bool)
-        new[1:] = (within[1:] != within[:-1]) | (group[1:] != group[:-1])
-        found.append(np.bincount(group[new], minlength=groups))
+        new = np.ones(len(within) + 1, bool)
+        np.not_equal(within[1:], within[:-1], out=new[1:-1])
+        new[starts] = True
+        new[-1] = False
+        found.append(np.diff(new.nonzero()[0].searchsorted(starts)))
     return np.stack(found, axis=1).astype(np.int64)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,14 @@ from perfmodel.opencl_c.emulation.lanes import Integers
 
 ADDRESS_BITS = 40
 """The low bits of an address, so many, are the offset in a buffer."""
-PAGE = 1024
-_AHEAD = 15
+PAGE = 256
+_AHEAD = 63
 """So many pages are filled with one that follows a filled one: who goes through memory will want them next."""
 _SPREAD = np.uint32(0x9E3779B9)
-_MIXED = 64
+_MIXED = 256
 """So many pages of random numbers are made together."""
+_AT_ONCE = 1 << 14
+"""Whole buffers are filled by so many pages."""
 _SMALL = 1 << 15
 """Buffers up to this size are filled at once, which is quicker than asking whether they are."""
 
@@ -111,7 +114,7 @@ class Buffer(Region):
         """Fills all of it."""
         if self._source is not None:
             missing = (~self._filled).nonzero()[0]
-            for part in np.array_split(missing, len(missing) // 4096 + 1):
+            for part in np.array_split(missing, len(missing) // _AT_ONCE + 1):
                 self._fill(part)
             self._source = None
 
@@ -158,10 +161,7 @@ class Scattered(Source):
 
     def values(self, positions: NDArray[np.uint64]) -> NDArray[Any]:
         """Returns the numbers at positions, in rows."""
-        # A key of all bits: seeds next to each other must not give the same numbers in another order.
-        low_key, high_key = _mix(
-            np.array([self.seed % (1 << 32), (self.seed >> 32) % (1 << 32) + 1], np.uint64).astype(np.uint32) * _SPREAD
-        )
+        low_key, high_key = _keys(self.seed)
         low_bits = positions.astype(np.uint32) ^ low_key
         if positions[-1, -1] >> np.uint64(32):
             low_bits ^= _mix((positions >> np.uint64(32)).astype(np.uint32) ^ high_key)
@@ -172,7 +172,9 @@ class Scattered(Source):
                 unit = (mixed.astype(np.float64) + _mix(mixed ^ _SPREAD) * 2.0**-32) * 2.0**-32
             else:
                 unit = (mixed >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
-            return (unit * unit.dtype.type(self.high - self.low) + unit.dtype.type(self.low)).astype(self.dtype)
+            if (self.low, self.high) != (0, 1):
+                unit = unit * unit.dtype.type(self.high - self.low) + unit.dtype.type(self.low)
+            return unit.astype(self.dtype, copy=False)
         span = max(int(self.high) - int(self.low), 1)
         whole = mixed.astype(np.uint64)
         if span > 1 << 32:
@@ -202,6 +204,13 @@ class ScatteredStructs(Source):
             items[:, offset : offset + values.itemsize] = values.view(np.uint8)
         skipped = first * PAGE - start * self.item_bytes
         return items.reshape(-1)[skipped : skipped + count * PAGE].reshape(count, PAGE)
+
+
+@lru_cache(64)
+def _keys(seed: int) -> NDArray[np.uint32]:
+    """Returns two keys of all bits: seeds next to each other must not give the same numbers in another order."""
+    halves = np.array([seed % (1 << 32), (seed >> 32) % (1 << 32) + 1], np.uint64)
+    return _mix(halves.astype(np.uint32) * _SPREAD)
 
 
 def _mix(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:

@@ -212,6 +212,6 @@ def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Mach
             if key not in touched:
                 touched[key] = one.touched(other)
             if key not in known:
-                known[key] = sizes(touched[key], groups, unit, blocks, first, last)
+                known[key] = sizes(touched[key], unit, blocks, first, last)
             result[:, column, what] = known[key]
     return result.reshape(groups, len(names), 9).view(FOOTPRINT_FIELDS)[..., 0]

@@ -8,6 +8,7 @@ leave it, so that counts are estimates. The parts tell how far they are off.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,11 +74,15 @@ class Thinning:
 
     def __init__(self, recorder: Recorder, layout: Layout, work: float, seed: int) -> None:
         self.recorder, self.layout, self._work = recorder, layout, work
-        self._random = np.random.default_rng(seed)
+        self._seed = seed
         self._looking = _LOOKING * (len(recorder.blocks) + len(recorder.went) + len(recorder.handlers))
         self._drawn = 0
         self.parts: Totals | None = None
         self.done: dict[int, Extrapolated] = {}
+
+    @cached_property
+    def _random(self) -> np.random.Generator:
+        return np.random.default_rng(self._seed)
 
     def iteration(
         self, plan: Plan, turn: Turn | None, mask: Mask, bound: Values, values: tuple[Values, ...], work: float

@@ -123,8 +123,9 @@ class Waiting:
         regions: dict[int, Region] = {id(each): each for each in self.regions.by_number.values()}
         for region in [*regions.values(), self.regions.local]:
             if region.stores is not None:
-                groups, units = region.stores.touched()
+                units, starts = region.stores.touched()
                 stride, unit = region.stores.stride // region.stores.unit, region.stores.unit
+                groups = np.arange(len(starts) - 1).repeat(np.diff(starts))
                 places = units if region.lane_offsets is None else groups * stride + units
                 size += len(places) * unit
                 if size > _MOST_BYTES:
