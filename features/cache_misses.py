@@ -51,15 +51,27 @@ class Missed:
             whole = whole * step.extent
         part = np.minimum(stream.executed / np.maximum(whole, 1e-9), 1.0)
         total: Floats = np.asarray(0.0)
-        fetched, span, within = None, np.asarray(0.0), np.asarray(1.0)
+        fetched, span, within, spread = None, np.asarray(0.0), np.asarray(1.0), stream.spread()
         for step, number in zip(stream.steps, blocks, strict=True):
             within = within * step.extent
             here = whole / np.maximum(within, 1e-9) * number * part
             if fetched is not None:
-                total = total + np.maximum(fetched - here, 0.0) * self.part(span)
+                again = np.maximum(fetched - here, 0.0)
+                missed = self.part(span)
+                if step.stride is None:
+                    between = self.between(span, sets[step.name], number, here / np.maximum(fetched, 1e-9))
+                    missed = missed + (self.part(between) - missed) * spread
+                total = total + again * missed
                 here = np.minimum(here, fetched)
             fetched, span = here, np.maximum(span, sets[step.name])
         return total if fetched is None else total + fetched * self.part(span)
+
+    def between(self, span: Floats, whole: Floats, number: Floats, anew: Floats) -> Floats:
+        """Returns the bytes that are touched before a block is touched again, at any time within a step: all blocks of
+        its stream, and of other streams' the part that blocks touched for the first time are of all."""
+        own = number * self.block
+        between: Floats = np.maximum(span, own + np.maximum(whole - own, 0.0) * np.minimum(anew, 1.0))
+        return between
 
     def part(self, span: Floats) -> Floats:
         """Returns the part of accesses that miss, where so many bytes were touched since the one before."""
