@@ -115,7 +115,7 @@ class Stream:
         first = self.accesses[0]
         if self.of_group is None:
             return np.asarray(float(first.addresses is None and first.touched is None))
-        lines, pages = between_sizes(self.of_group, LINE), between_sizes(self.of_group, PAGE_BYTES)
+        lines, pages = self._of_group(LINE), self._of_group(PAGE_BYTES)
         share: Floats = np.minimum(pages / np.maximum(np.minimum(lines, self.whole / PAGE_BYTES), 1e-9), 1.0)
         return share
 
@@ -124,8 +124,18 @@ class Stream:
         first = self.accesses[0]
         if self.of_group is not None and first.touched is not None:
             at_once = between_sizes(first.touched, block) * lanes / SUBGROUP_SIZE
-            return max(at_once, 1.0), max(between_sizes(self.of_group, block), 1.0)
+            return max(at_once, 1.0), max(self._of_group(block), 1.0)
         return _sampled(first, lanes, block)
+
+    def _of_group(self, block: int) -> float:
+        """Returns the blocks that a work-group touches. Of sizes that were seen of sub-groups alone, there are as many
+        to a smaller one as of these, rather than as many as lie between that and a page."""
+        seen = dict(self.of_group or ())
+        at_once = self.accesses[0].touched or ()
+        for (smaller, few), (size, number) in itertools.pairwise(sorted(at_once)):
+            if smaller in seen and size not in seen:
+                seen[size] = seen[smaller] * number / few
+        return between_sizes(tuple(sorted(seen.items())), block)
 
     def side_by_side(self) -> Floats:
         """Returns how many lines it goes through one after the other, before it jumps elsewhere."""

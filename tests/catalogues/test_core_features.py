@@ -137,7 +137,7 @@ HASHED = """__kernel void hashed(__global const float *table, __global float *ou
 }"""
 
 
-@pytest.mark.parametrize("words", [2**10, 2**15, 2**16])
+@pytest.mark.parametrize("words", [2**10, 2**14, 2**15, 2**16])
 def test_places_all_over_an_array_are_fetched_as_often_as_by_a_simulated_cache(words: int) -> None:
     items, m = 2**15, 2  # a work-group alone touches less than the cache keeps
     kernel = pm.Kernel.from_opencl(
@@ -153,7 +153,8 @@ def test_places_all_over_an_array_are_fetched_as_often_as_by_a_simulated_cache(w
 
     fetched = simulated(trace(), SETS, WAYS)
     found = pm.feature(f"f_mem_missed_keeps:{FIRST}").eval(kernel) / LINE
-    assert found == pytest.approx(fetched, rel=0.25, abs=2 * items * 4 / LINE)
+    stored = items * 4 / LINE  # which the trace leaves out
+    assert found - stored == pytest.approx(fetched, rel=0.1, abs=stored / 4)
 
 
 COPY = """__kernel void copy(__global const float *a, __global float *out, __local float *tile, const int n)
