@@ -20,6 +20,8 @@ LANES = 16
 WALKS = Walks()
 STEEPNESS = 4
 """A working set as large as the cache is kept by one half, one of twice the size by a seventeenth."""
+FEWEST, HALVINGS = 20.0, 30
+"""Parts of e^-20 that miss are none; so often the range in which the logarithm of a part lies is halved."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,19 @@ class Missed:
             whole = whole * step.extent
         part = np.minimum(stream.executed / np.maximum(whole, 1e-9), 1.0)
         total: Floats = np.asarray(0.0)
-        fetched, span, within = None, np.asarray(0.0), np.asarray(1.0)
+        fetched, span, within, spread = None, np.asarray(0.0), np.asarray(1.0), stream.spread()
         for step, number in zip(stream.steps, blocks, strict=True):
             within = within * step.extent
             here = whole / np.maximum(within, 1e-9) * number * part
             if fetched is not None:
-                total = total + np.maximum(fetched - here, 0.0) * self.part(span)
+                again = np.maximum(fetched - here, 0.0)
+                missed = self.part(span)
+                if step.stride is None:
+                    own = number * self.block
+                    beside = np.maximum(sets[step.name] - own, 0.0) * np.minimum(here / np.maximum(fetched, 1e-9), 1.0)
+                    anywhere = missed_at_random(own, np.maximum(beside, span - own), self.keeps)
+                    missed = missed + (anywhere - missed) * spread
+                total = total + again * missed
                 here = np.minimum(here, fetched)
             fetched, span = here, np.maximum(span, sets[step.name])
         return total if fetched is None else total + fetched * self.part(span)
@@ -65,6 +74,25 @@ class Missed:
         """Returns the part of accesses that miss, where so many bytes were touched since the one before."""
         filled = (span / self.keeps) ** STEEPNESS
         return filled / (1 + filled)
+
+
+def missed_at_random(own: Floats, beside: Floats, keeps: float) -> Floats:
+    """Returns the part of accesses to places at random that miss, by what independent references leave in a cache whose
+    least recently used lines go first (Che, Tung and Wang, "Hierarchical Web caching systems", 2002).
+
+    Args:
+        own: bytes that the places lie in.
+        beside: bytes that are touched beside, once each, while as many places are touched as there are.
+        keeps: bytes of the cache.
+    """
+    own, beside = np.maximum(own, 1e-9), np.maximum(beside, 1e-9)
+    least, most = np.full(np.broadcast(own, beside).shape, -FEWEST), np.zeros(np.broadcast(own, beside).shape)
+    for _ in range(HALVINGS):  # of the logarithm of the part that misses
+        middle = (least + most) / 2
+        fits = own * -np.expm1(middle) - beside * middle < keeps
+        least, most = np.where(fits, least, middle), np.where(fits, middle, most)
+    missed: Floats = np.exp((least + most) / 2)
+    return missed
 
 
 class MissedFeature(CountedFeature):

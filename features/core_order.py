@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from perfmodel.counting.counts import AccessCount, KernelCounts
+from perfmodel.counting.counts import PAGE_BYTES, SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.features.memory_access import Floats
+from perfmodel.features.transactions import between_sizes
 
 LINE = 64
 """Bytes of a cache's line."""
@@ -52,12 +53,14 @@ class Stream:
         steps: from the innermost to the outermost.
         executed: how often, by work-items, at most.
         whole: bytes of the array; infinite where that is not known.
+        of_group: blocks by size that a work-group touches, as emulated groups showed where data decide on addresses.
     """
 
     accesses: tuple[AccessCount, ...]
     steps: tuple[Step, ...]
     executed: Floats
     whole: Floats
+    of_group: Blocks | None = None
 
     @property
     def item(self) -> int:
@@ -74,7 +77,7 @@ class Stream:
         within: Floats = np.asarray(1.0)
         unknown: Floats = np.asarray(1.0)
         strides: list[Step] = []
-        sampled = _sampled(self.accesses[0], lanes, block)
+        sampled = self._sampled(lanes, block)
         before: Floats = np.asarray(1.0)
         for step in self.steps:
             within = within * step.extent
@@ -84,13 +87,13 @@ class Stream:
                 strides.append(step)
             blocks, lines = distinct(strides, self.item, block)
             blocks = blocks * unknown
-            if sampled is not None and step.name[0] in ("lanes", "axis", "groups"):
+            if sampled is not None and (step.name[0] in ("lanes", "axis", "groups") or self.of_group):
                 at_once, of_group = sampled
                 known = at_once * np.maximum(within / lanes, 1.0)
-                if step.name[0] == "axis":
-                    known = np.minimum(known, of_group)
-                elif step.name[0] == "groups":
+                if step.name[0] == "groups":
                     known = before * step.extent
+                elif step.name[0] != "lanes":
+                    known = np.minimum(known, of_group)
                 blocks = np.minimum(blocks, np.maximum(known, 1.0))
             reach = self.accesses[0].reach
             if reach is not None:
@@ -102,6 +105,37 @@ class Stream:
             room = np.where(is_spread | (block >= PAGE), blocks, blocks * (PAGE / LINE) / lines)
             found.append((blocks, room))
         return found
+
+    def spread(self) -> Floats:
+        """Returns how much of what is touched again without a stride was touched at any time before, from 0 to 1.
+
+        That is all where nobody looked, or where a work-group goes to a page for each of its lines, or to all pages;
+        little where it stays in a part of the array.
+        """
+        first = self.accesses[0]
+        if self.of_group is None:
+            return np.asarray(float(first.addresses is None and first.touched is None))
+        lines, pages = self._of_group(LINE), self._of_group(PAGE_BYTES)
+        share: Floats = np.minimum(pages / np.maximum(np.minimum(lines, self.whole / PAGE_BYTES), 1e-9), 1.0)
+        return share
+
+    def _sampled(self, lanes: int, block: int) -> tuple[float, float] | None:
+        """Returns the blocks that a vector touches at once and those of a work-group, where addresses are known."""
+        first = self.accesses[0]
+        if self.of_group is not None and first.touched is not None:
+            at_once = between_sizes(first.touched, block) * lanes / SUBGROUP_SIZE
+            return max(at_once, 1.0), max(self._of_group(block), 1.0)
+        return _sampled(first, lanes, block)
+
+    def _of_group(self, block: int) -> float:
+        """Returns the blocks that a work-group touches. Of sizes that were seen of sub-groups alone, there are as many
+        to a smaller one as of these, rather than as many as lie between that and a page."""
+        seen = dict(self.of_group or ())
+        at_once = self.accesses[0].touched or ()
+        for (smaller, few), (size, number) in itertools.pairwise(sorted(at_once)):
+            if smaller in seen and size not in seen:
+                seen[size] = seen[smaller] * number / few
+        return between_sizes(tuple(sorted(seen.items())), block)
 
     def side_by_side(self) -> Floats:
         """Returns how many lines it goes through one after the other, before it jumps elsewhere."""
@@ -247,7 +281,10 @@ def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
         steps = _steps(
             counts, alike[0], numbers, _extents(tuple(alike[0].loop_strides), iterations), with_barriers, lanes
         )
-        made.append(Stream(tuple(alike), tuple(steps), executed, _whole(counts, alike[0].variable, numbers)))
+        whole = _whole(counts, alike[0].variable, numbers)
+        footprint = counts.footprint_of(alike[0].variable, alike[0].direction)
+        of_group = None if footprint is None or alike[0].touched is None else footprint.touched
+        made.append(Stream(tuple(alike), tuple(steps), executed, whole, of_group))
     return made
 
 

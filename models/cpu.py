@@ -123,7 +123,7 @@ moves    = vectors * (p_uniform * ({moved("load_uniform")} + {moved("store_unifo
            + p_load * {moved("load_unit")} + p_store * {moved("store_unit")}) + barriers
 chains   = vectors * (p_wait * {waiting(GROUPS["p_f32"])} + p_wait_whole * {waiting(WHOLE)}
            + p_wait_div * {waiting(_named("float32", "div sqrt rsqrt"))} + p_wait_function * {waiting(FUNCTIONS)})
-core     = max(compute + moves, divide, chains) + apart
+core     = overlap(compute + moves, divide, chains, p_within) + apart
 second   = p_second * f_mem_missed_keeps:{first}_{width}
 last     = p_last * f_mem_missed_keeps:{second}_{width}
 memory   = p_memory * f_mem_missed_keeps:{last}_{width}

@@ -94,7 +94,7 @@ TERMS: dict[str, Meaning] = {
     "moves": Meaning("loads and stores of vectors, from global, local and private memory, and barriers"),
     "chains": Meaning("operations that wait for their own result"),
     "core": Meaning(
-        "what cores do by themselves: operations, loads and stores (or divisions, or waits, if longer), and lanes apart"
+        "what cores do by themselves: operations, loads and stores, divisions and waits, which overlap, and lanes apart"
     ),
     "second": Meaning("bytes from beyond the first-level caches"),
     "last": Meaning("bytes from beyond the second-level caches"),
@@ -208,6 +208,7 @@ PARAMETERS: dict[str, Meaning] = {
         "arrays instead of images would help",
         {"{:.3g} ns": "1e9 * p_pixel * p_units"},
     ),
+    "p_within": Meaning("how well operations, divisions and waits of a core overlap", reads={"p = {:.3g}": "p_within"}),
     "p_overlap": Meaning("how well cores and what is beyond their caches overlap", reads={"p = {:.3g}": "p_overlap"}),
 }
 MEANINGS: dict[str, Meaning] = {

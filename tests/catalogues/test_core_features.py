@@ -124,6 +124,39 @@ def test_what_data_decide_stays_within_its_array() -> None:
     assert missed(2**26) == pytest.approx(streamed + 64 * 2**20, rel=0.01)  # of a large one, each needs a line
 
 
+HASHED = """__kernel void hashed(__global const float *table, __global float *out, const uint m, const uint n)
+{
+    const uint i = get_global_id(0);
+    float sum = 0.0f;
+    for (uint k = 0; k < m; ++k) {
+        uint x = (i + k * n) * 2654435761u;
+        x ^= x >> 15;
+        sum += table[x & (WORDS - 1)];
+    }
+    out[i] = sum;
+}"""
+
+
+@pytest.mark.parametrize("words", [2**10, 2**14, 2**15, 2**16])
+def test_places_all_over_an_array_are_fetched_as_often_as_by_a_simulated_cache(words: int) -> None:
+    items, m = 2**15, 2  # a work-group alone touches less than the cache keeps
+    kernel = pm.Kernel.from_opencl(
+        HASHED.replace("WORDS", str(words)), "hashed", items, 64, {"table": words, "out": items}, m=m, n=items
+    )
+
+    def trace() -> Iterator[int]:
+        for x, _ in vectors((64, 1), (items, 1)):
+            for k in range(m):
+                at = ((x + k * items) * 2654435761) & 0xFFFFFFFF
+                at ^= at >> 15
+                yield from (4 * (at & (words - 1)) // LINE).tolist()
+
+    fetched = simulated(trace(), SETS, WAYS)
+    found = pm.feature(f"f_mem_missed_keeps:{FIRST}").eval(kernel) / LINE
+    stored = items * 4 / LINE  # which the trace leaves out
+    assert found - stored == pytest.approx(fetched, rel=0.1, abs=stored / 4)
+
+
 COPY = """__kernel void copy(__global const float *a, __global float *out, __local float *tile, const int n)
 {
     const int x = get_local_id(0), y = get_local_id(1);

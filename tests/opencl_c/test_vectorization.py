@@ -37,6 +37,19 @@ GATHERED = {
     "a counter that starts at a place": (SIGNED, "for (int k = x; k < n; k += 64) b[k] = a[k];", False),
     "data": (WIDE, "b[x] = a[(int)b[x]];", True),
 }
+LOCAL = {
+    "signed": ("int l", "b[x] = t[l];", False),
+    "signed, and what is no number": ("int l", "b[x] = t[l + n];", False),
+    "wide": ("size_t l", "b[x] = t[l];", False),
+    "unsigned": ("uint l", "b[x] = t[l];", True),
+    "unsigned, and what is no number": ("uint l", "b[x] = t[l + n];", True),
+    "less a number that a test asks for": (
+        "int l",
+        "int d = n / 16; float v = l >= d ? t[l - d] : 0.0f; b[x] = v;",
+        True,
+    ),
+    "less a number that no test asks for": ("int l", "b[x] = t[l - n];", False),
+}
 FUNCTIONS = {
     "sums of vectors": ("c[x] = c[x] * 0.5f + 1.0f;", True),
     "a product": ("b[x] = dot(c[x], c[x]);", False),
@@ -92,6 +105,30 @@ def test_the_driver_gathers_the_same_loads(case: str, intel: Device) -> None:
     said = re.search(r"Kernel was \d+-way vectorized(?:(\d+) gathers)?", log_of(f"{start} {body}", intel))
     assert said
     assert (said[1] is not None) == is_gathered
+
+
+def through_local_memory(case: str) -> str:
+    place, body, _ = LOCAL[case]
+    return (
+        f"__local float t[256]; size_t x = get_global_id(0); {place} = get_local_id(0); t[l] = a[x]; "
+        f"barrier(CLK_LOCAL_MEM_FENCE); {body}"
+    )
+
+
+@pytest.mark.parametrize("case", LOCAL)
+def test_loads_from_local_memory_are_gathered_where_neighbours_are_not_seen(case: str) -> None:
+    found = kernel(through_local_memory(case))
+    loaded = {kind: pm.feature(f"f_mem_lanes_local_load_{kind}_width:16").eval(found) for kind in ("unit", "gathered")}
+    assert (loaded["gathered"] > 0) == LOCAL[case][2]
+    assert (loaded["unit"] > 0) == (not LOCAL[case][2])
+
+
+@pytest.mark.filterwarnings("ignore:Non-empty compiler output")
+@pytest.mark.parametrize("case", LOCAL)
+def test_the_driver_gathers_the_same_loads_from_local_memory(case: str, intel: Device) -> None:
+    said = re.search(r"Kernel was \d+-way vectorized(?:(\d+) gathers)?", log_of(through_local_memory(case), intel))
+    assert said
+    assert (said[1] is not None) == LOCAL[case][2]
 
 
 @pytest.mark.parametrize("case", FUNCTIONS)

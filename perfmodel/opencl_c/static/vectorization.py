@@ -64,11 +64,47 @@ class Vectorization:
         places, if it is: an index of 32 bits may have wrapped around in between."""
         for index, scale in self._indices(pointer):
             form = self.form(index)
-            if form is Form.OTHER or (form is Form.NARROW and scale > 1):
+            if form is Form.OTHER or (form is Form.NARROW and scale > 1) or self._is_bounded_by_what_it_lacks(index):
                 return True
             if form is Form.SUM and (_is_unsigned(index) or self._moves_apart(index)):
                 return True
         return False
+
+    def _is_bounded_by_what_it_lacks(self, index: low.Expression) -> bool:
+        """Returns whether an index is a place less a number that the kernel asks whether the place reaches: it is not
+        negative then, and widened otherwise than the place."""
+        lacks = self._difference(index)
+        return lacks is not None and lacks in self._asked
+
+    def _difference(self, value: low.Expression) -> tuple[low.Register, low.Register] | None:
+        """Returns the place of 32 bits and the number of the launch or of a loop of which a value is the difference."""
+        while isinstance(value, low.Convert):
+            value = value.operand
+        if isinstance(value, low.Read) and len(self._values(value.register)) == 1:
+            return self._difference(self._values(value.register)[0])
+        if not isinstance(value, low.Binary) or value.operator != "-":
+            return None
+        return self._place_and_number(value.left, value.right)
+
+    def _place_and_number(
+        self, left: low.Expression, right: low.Expression
+    ) -> tuple[low.Register, low.Register] | None:
+        if not (isinstance(left, low.Read) and isinstance(right, low.Read)):
+            return None
+        is_place = left.type.size == 4 and self.form(left) in (Form.WIDE, Form.NARROW)
+        is_asked = is_place and self.form(right) is Form.SAME
+        return (left.register, right.register) if is_asked else None
+
+    @cached_property
+    def _asked(self) -> set[tuple[low.Register, low.Register] | None]:
+        """The places that the kernel compares with what is the same for all, from above."""
+        found: set[tuple[low.Register, low.Register] | None] = set()
+        for statement in walks.simple_statements(self.kernel.body):
+            for node in nodes_within(statement):
+                if isinstance(node, low.Binary) and node.operator in (">", ">=", "<", "<="):
+                    sides = (node.left, node.right) if node.operator in (">", ">=") else (node.right, node.left)
+                    found.add(self._place_and_number(*sides))
+        return found
 
     def _moves_apart(self, index: low.Expression) -> bool:
         """Returns whether an index is widened in parts, one of them in a loop: where a loop stays, or where a test of
@@ -213,8 +249,9 @@ def _converted(form: Form, value: low.Convert) -> Form:
     if form.is_same or form is Form.OTHER:
         return form
     size = value.type.size
-    if form is Form.WIDE and value.operand.type.size == 8 and size == 4 and not _is_local_id(value.operand):
-        return Form.NARROW
+    if form is Form.WIDE and value.operand.type.size == 8 and size == 4:
+        # A place in a work-group is known to be small, but not as a number without a sign.
+        return Form.WIDE if _is_local_id(value.operand) and not _is_unsigned(value) else Form.NARROW
     return Form.OTHER if size < 4 else form
 
 
