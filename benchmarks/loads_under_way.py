@@ -132,11 +132,11 @@ def compared() -> Iterator[tuple[str, float, float, float]]:
     for name, looping in loops():
         twins = {
             language: Twin(
-                looping.text(language),
-                (f"{ITEMS // 64}",),
-                (64,),
-                {"a": "n * m * 64 + 16 * m", "b": "n * m * 64", "c": "n * 20"},
-                {"n": ITEMS, "m": ITERATIONS},
+                body=looping.text(language),
+                grid=(f"{ITEMS // 64}",),
+                block=(64,),
+                args={"a": "n * m * 64 + 16 * m", "b": "n * m * 64", "c": "n * 20"},
+                sizes={"n": ITEMS, "m": ITERATIONS},
             )
             for language in RESTRICT
         }

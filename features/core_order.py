@@ -284,7 +284,9 @@ def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
         whole = _whole(counts, alike[0].variable, numbers)
         footprint = counts.footprint_of(alike[0].variable, alike[0].direction)
         of_group = None if footprint is None or alike[0].touched is None else footprint.touched
-        made.append(Stream(tuple(alike), tuple(steps), executed, whole, of_group))
+        made.append(
+            Stream(accesses=tuple(alike), steps=tuple(steps), executed=executed, whole=whole, of_group=of_group)
+        )
     return made
 
 

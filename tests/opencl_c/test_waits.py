@@ -95,7 +95,7 @@ def waits(
 
 
 NEAR = 0.2
-"""What registers leave room for is estimated; compilers write out twice as many iterations, or four times."""
+"""The room in registers is estimated; compilers write out twice as many iterations, or four times."""
 
 
 @pytest.mark.parametrize("case", BODIES)

@@ -36,7 +36,7 @@ MOST_COPIED = 150
 MOST_ISSUED = 45
 """The assembler writes out a loop again whose body has no more than so many machine instructions."""
 MOST_PREDICATED = 16
-"""Where more instructions than that, a load among them, stand under a condition, processors branch over them."""
+"""Processors branch over more instructions than that under a condition, if a load is among them."""
 MOST_INLINED = 300
 """A loop whose number of iterations is known is written out as a whole, up to so many instructions."""
 WHOLE, STAYS = 0, 1
