@@ -59,7 +59,7 @@ LONG = {
 """So many instructions some operations on floats become."""
 LONG_QUOTIENT = 14
 """So many instructions a division of whole numbers becomes."""
-ISSUED = {**LONG, "rsqrt": 4}
+ISSUED = {**LONG, "rsqrt": 4, "exp": 12, "exp10": 12}
 FOLDED = {**LONG, "madd": 2}
 
 

@@ -201,6 +201,7 @@ class Waits:
             own = {access: level for access, level in body.levels.items() if access.space in spaces}
             at_once = 1 if body.stops[kind] else most
             # Local memory answers while others of its loads are issued, be they many.
+            depth = body.depth / (1 if body.stops["global"] else copies)
             for place, level in enumerate(sorted(set(own.values())), 1):
                 here = [each for each in own if own[each] == level]
                 address = ADDRESS if place > 1 else 0
@@ -210,9 +211,7 @@ class Waits:
                     part = math.prod(body.once[each].values()) / body.times[each]
                     self.once_a_round[each] = frozenset(body.once[each])
                     share = max(1.0, filled * at_once) / at_once
-                    self.found[each] = Wait(
-                        share * part, place, min(share, 1.0) * body.depth * part, max(1.0, filled) * part
-                    )
+                    self.found[each] = Wait(share * part, place, depth * part, max(1.0, filled) * part)
 
     # --- statements
 

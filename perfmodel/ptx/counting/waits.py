@@ -131,6 +131,7 @@ class Waits:
         words: Counter[tuple[str | None, int]] = Counter()
         for each, level in way.levels.items():
             words[_space(each), level] += brought[each] + (ADDRESS if level > 1 else 0)
+        depth = way.longest / (1 if "global" in way.stopped else unrolled)
         if loop is not None:
             apart = [each.number for each in blocks if not self._is_branched(loop, each)]
             self._loops.update({(each, space): loop for each in apart for space in _SPACES if space not in way.stopped})
@@ -139,8 +140,7 @@ class Waits:
             together = 1 if space in way.stopped else unrolled
             # Shared memory answers while others of its loads are issued, be they many.
             rounds = 1.0 if space == "shared" else max(1.0, words[space, level] * together / room)
-            share = rounds / together
-            self._found[each] = Wait(share, level, way.longest * min(share, 1.0))
+            self._found[each] = Wait(rounds / together, level, depth)
 
     def _follow(self, way: _Way, loop: Loop | None, blocks: Iterable[Block], hiding: Collection[str]) -> None:
         for block in blocks:
