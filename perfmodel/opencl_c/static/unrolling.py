@@ -60,7 +60,9 @@ LONG = {
 LONG_QUOTIENT = 14
 """So many instructions a division of whole numbers becomes."""
 ISSUED = {**LONG, "rsqrt": 4, "exp": 12, "exp10": 12}
+"""So many machine instructions they become."""
 FOLDED = {**LONG, "madd": 2}
+"""So many instructions they become before a product and a sum are joined."""
 
 
 class Unrolling:

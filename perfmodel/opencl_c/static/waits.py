@@ -200,11 +200,11 @@ class Waits:
         for kind, spaces in WAITED_FOR.items():
             own = {access: level for access, level in body.levels.items() if access.space in spaces}
             at_once = 1 if body.stops[kind] else most
-            # Local memory answers while others of its loads are issued, be they many.
             depth = body.depth / (1 if body.stops["global"] else copies)
             for place, level in enumerate(sorted(set(own.values())), 1):
                 here = [each for each in own if own[each] == level]
                 address = ADDRESS if place > 1 else 0
+                # Local memory answers while others of its loads are issued, be they many.
                 words = 0 if kind == "local" else sum(body.times[each] * (body.words[each] + address) for each in here)
                 filled = words / room
                 for each in here:
