@@ -15,7 +15,7 @@ from perfmodel.sass.machine_code import MachineCode, Piece, machine_code, of_lis
 from perfmodel.sass.pipes import pipe_of
 from perfmodel.sass.reading import NONE, Instruction
 from perfmodel.sass.toolchain import Assembled, is_installed, target_of
-from perfmodel.sass.waiting import GLOBAL, LOCAL, Waiting, waiting
+from perfmodel.sass.waiting import GLOBAL, LOCAL, Waiting, waiting, waits_of_trip
 
 FOLDER = Path(__file__).parent / "listings"
 
@@ -126,6 +126,28 @@ def test_waiting_by_hand(lines: list[str], is_loop: bool, expected: Waiting) -> 
     assert waiting(made(*lines), GLOBAL, is_loop) == expected
     swapped = [line.replace("LDS", "X").replace("LDG", "LDS") for line in lines]
     assert waiting(made(*swapped), LOCAL, is_loop) == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["LDG 0", "FADD wait 0"], 1),
+        (["LDG 0", "FADD wait 0", "LDG 1", "FADD wait 1"], 2),  # one after the other
+        (["LDG 0", "LDG 1", "FADD wait 0", "FADD wait 1"], 1),
+        (["FADD wait 0", "LDG 0"], 1),  # the next turn waits
+        (["LDG 0", "FADD"], 0),  # nobody waits
+        (["FADD", "FADD"], 0),
+    ],
+)
+def test_a_warp_alone_waits_for_loads_that_come_one_after_the_other(lines: list[str], expected: int) -> None:
+    assert waits_of_trip(made(*lines), GLOBAL) == pytest.approx(expected, abs=0.01)
+    assert waits_of_trip(made(*lines), LOCAL) == 0
+
+
+def test_sixteen_loads_of_a_column_are_one_wait() -> None:
+    main = loop("column_sum", 0x1C0).loop
+    assert main is not None
+    assert waits_of_trip(main.own, GLOBAL) == pytest.approx(1, abs=0.05)
 
 
 # --- loops and pipes
