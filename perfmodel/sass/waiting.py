@@ -11,6 +11,8 @@ GLOBAL = frozenset(("LDG", "LD", "ATOM", "ATOMG", "LDL"))
 """Loads that go to caches and memory, those of a thread's own memory included."""
 LOCAL = frozenset(("LDS", "LDSM", "ATOMS"))
 """Loads from shared memory."""
+SHORT, TRIPS = 4.0, 12
+"""The cycles of any other instruction, and the trips that are looked at, the first half of which warm up."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,6 @@ def waits_of_trip(code: Sequence[Instruction], opcodes: frozenset[str], latency:
         latency: the cycles that a load of these opcodes takes; what they hide behind other instructions is no wait.
     """
     return (_cycles_of_trip(code, opcodes, latency) - _cycles_of_trip(code, opcodes, SHORT)) / latency
-
-
-SHORT, TRIPS = 4.0, 12
-"""The cycles of what is no such load, and the trips that are looked at, the first half of which warm up."""
 
 
 def _cycles_of_trip(code: Sequence[Instruction], opcodes: frozenset[str], latency: float) -> float:

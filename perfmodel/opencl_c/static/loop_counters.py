@@ -74,22 +74,21 @@ def number_added(assign: low.Assign) -> int:
 
 def multiplies(parts: Iterable[object], counter: low.Register) -> bool:
     """Returns whether a part of an address is a counter times what is no number, as in a column of a matrix."""
-    for each in parts:
-        if isinstance(each, low.Binary) and each.operator == "*":
-            for own, other in ((each.left, each.right), (each.right, each.left)):
-                if counter in set(walks.registers_read(own)) and whole_number(other) is None:
-                    return True
-    return False
+    return any(whole_number(other) is None for other in _factors(parts, counter, ("*",)))
 
 
 def is_scaled(parts: Iterable[object], counter: low.Register) -> bool:
     """Returns whether a part of an address is a counter times a number, so that it moves by more than one."""
+    return any(whole_number(other) is not None for other in _factors(parts, counter, ("*", "<<")))
+
+
+def _factors(parts: Iterable[object], counter: low.Register, operators: tuple[str, ...]) -> Iterator[low.Expression]:
+    """Iterates over what stands beside a counter under these operators."""
     for each in parts:
-        if isinstance(each, low.Binary) and each.operator in ("*", "<<"):
+        if isinstance(each, low.Binary) and each.operator in operators:
             for own, other in ((each.left, each.right), (each.right, each.left)):
-                if counter in set(walks.registers_read(own)) and whole_number(other) is not None:
-                    return True
-    return False
+                if counter in set(walks.registers_read(own)):
+                    yield other
 
 
 def _assignments(statements: Iterable[low.Statement]) -> Iterator[low.Assign]:

@@ -75,6 +75,7 @@ class Unrolling:
     def __init__(self, operations: KernelOperations, origins: Origins, scratch: Container[str]) -> None:
         self.operations, self.origins, self.scratch = operations, origins, scratch
         self.sizes: dict[low.Straight, int] = {}
+        self.issued: dict[low.Straight, int] = {}
 
     def is_in_memory(self, access: low.Access) -> bool:
         """Returns whether an access goes to memory; one to a private array may be to registers."""
@@ -96,8 +97,10 @@ class Unrolling:
     def issued_of(self, block: low.Straight) -> int:
         """Returns the machine instructions of a block in a loop that is written out: loads from global memory have an
         address to move."""
-        length = sum(2 if access.space in ("global", "constant") else 1 for access in self._accesses(block))
-        return length + self._values_of(block, ISSUED)
+        if block not in self.issued:
+            length = sum(2 if access.space in ("global", "constant") else 1 for access in self._accesses(block))
+            self.issued[block] = length + self._values_of(block, ISSUED)
+        return self.issued[block]
 
     def _folded(self, block: low.Straight) -> int:
         """Returns the instructions of a block in each copy of a body whose index arithmetic becomes numbers."""
@@ -230,7 +233,9 @@ class Unrolling:
         pointers = [each.pointer for each in loads]
         if not all(self._is_linear(each, counter) for each in pointers):
             return False
-        return not any(self._is_scaled(each, counter) and self._is_of(OF_ITEMS, each) for each in pointers)
+        return not any(
+            is_scaled(self.origins.behind([each]), counter) and self._is_of(OF_ITEMS, each) for each in pointers
+        )
 
     def _is_loaded(self, loop: low.Loop) -> bool:
         bound = end_of(loop)
@@ -258,9 +263,6 @@ class Unrolling:
         behind = list(self.origins.behind([pointer]))
         is_moved = any(isinstance(each, low.Read) and each.register is counter for each in behind)
         return is_moved and not multiplies(behind, counter)
-
-    def _is_scaled(self, pointer: low.Expression, counter: low.Register) -> bool:
-        return is_scaled(self.origins.behind([pointer]), counter)
 
     def _is_linear(self, pointer: low.Expression, counter: low.Register) -> bool:
         """Returns whether an address moves with a counter step by step, if at all: no remainder of it is in it."""

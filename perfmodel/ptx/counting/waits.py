@@ -51,9 +51,14 @@ class _Way:
     carried: set[str] = field(default_factory=set)
     longest: int = 0
 
-    def follow(self, block: Block, hiding: Collection[str]) -> None:
+    def follow(self, block: Block, hiding: Collection[str], is_branched: bool = False) -> None:
+        """Goes through a block; one that a processor branches over waits for its own loads, and for those before."""
+        if is_branched:
+            self.stop(*_SPACES)
         for each in block.instructions:
             self._step(each, hiding)
+        if is_branched:
+            self.stop(*_SPACES)
 
     def stop(self, *spaces: str) -> None:
         """Has what was loaded come before any further load from some spaces."""
@@ -120,7 +125,9 @@ class Waits:
         inside = [each for block in blocks for each in block.instructions]
         hiding = {space for each in inside if (space := _space(each)) is not None and not each.has("nc")}
         way = _Way(carried=_carried(inside) if loop is not None else set())
-        self._follow(way, loop, blocks, hiding)
+        branched = set() if loop is None else {each for each in blocks if self._is_branched(loop, each)}
+        for block in blocks:
+            way.follow(block, hiding, block in branched)
         unrolled = 1
         if loop is not None and len(inside) <= MOST_UNROLLED and len(loop.blocks) == 1 and _counts_by_number(blocks[0]):
             again = _Way(depths=way.depths)
@@ -133,23 +140,15 @@ class Waits:
             words[_space(each), level] += brought[each] + (ADDRESS if level > 1 else 0)
         depth = way.longest / (1 if "global" in way.stopped else unrolled)
         if loop is not None:
-            apart = [each.number for each in blocks if not self._is_branched(loop, each)]
-            self._loops.update({(each, space): loop for each in apart for space in _SPACES if space not in way.stopped})
+            open_ = [space for space in _SPACES if space not in way.stopped]
+            plain = [each.number for each in blocks if each not in branched]
+            self._loops.update({(number, space): loop for number in plain for space in open_})
         for each, level in way.levels.items():
             space = _space(each)
             together = 1 if space in way.stopped else unrolled
             # Shared memory answers while others of its loads are issued, be they many.
             rounds = 1.0 if space == "shared" else max(1.0, words[space, level] * together / room)
             self._found[each] = Wait(rounds / together, level, depth)
-
-    def _follow(self, way: _Way, loop: Loop | None, blocks: Iterable[Block], hiding: Collection[str]) -> None:
-        for block in blocks:
-            is_branched = loop is not None and self._is_branched(loop, block)
-            if is_branched:
-                way.stop(*_SPACES)
-            way.follow(block, hiding)
-            if is_branched:
-                way.stop(*_SPACES)
 
     def _is_branched(self, loop: Loop, block: Block) -> bool:
         """Returns whether a processor branches over a block of a loop, which loads, as a condition has it."""
