@@ -188,14 +188,19 @@ class BoundKernel:
 
     def is_only_known_here(self, subgroup_size: int | None = None) -> bool:
         """Returns whether counts at the kernel's own sizes know all addresses, and counts for all sizes do not."""
+        counts = self._counts_at_own_sizes_alone(subgroup_size)
+        return counts is not None and not counts.unknown_addresses
+
+    def _counts_at_own_sizes_alone(self, subgroup_size: int | None = None) -> KernelCounts | None:
+        """Returns the counts at the kernel's own sizes, if those for all sizes do not know all addresses."""
         own = self.sizes
         if not own or len(own) < len(self.program.sizes) or min(own.values()) < 0:
-            return False
+            return None
         if self.program.knows_addresses(subgroup_size, self.deciding or None):
-            return False
+            return None
         with suppress(CountingError):
-            return not self.counts_at(own, subgroup_size).unknown_addresses
-        return False
+            return self.counts_at(own, subgroup_size)
+        return None
 
     def counts_at(self, sizes: Mapping[str, int], subgroup_size: int | None = None) -> KernelCounts:
         """Returns the counts at these sizes, or for all sizes where none are given, with the values of other arguments

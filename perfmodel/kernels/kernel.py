@@ -309,11 +309,9 @@ class Kernel(BoundKernel):
     def _has_unknown_addresses(self) -> bool:
         """Returns whether neither counts for all sizes nor those at the kernel's own know all addresses, where that
         shows before all is counted."""
-        if not self.sizes or len(self.sizes) < len(self.program.sizes) or min(self.sizes.values()) < 0:
-            return False
         with suppress(CountingError):
-            if not self.program.knows_addresses(SUBGROUP_SIZE, self.deciding or None):
-                return self.counts_at(self.sizes, SUBGROUP_SIZE).can_be_observed
+            counts = self._counts_at_own_sizes_alone(SUBGROUP_SIZE)
+            return counts is not None and counts.can_be_observed
         return False
 
     def _seen(self, arrays: Mapping[str, Any] | None = None, groups: str = "sample", seed: int = 0) -> Seen:

@@ -78,8 +78,7 @@ class Vectorization:
 
     def _difference(self, value: low.Expression) -> tuple[low.Register, low.Register] | None:
         """Returns the place of 32 bits and the number of the launch or of a loop of which a value is the difference."""
-        while isinstance(value, low.Convert):
-            value = value.operand
+        value = walks.unconverted(value)
         if isinstance(value, low.Read) and len(self._values(value.register)) == 1:
             return self._difference(self._values(value.register)[0])
         if not isinstance(value, low.Binary) or value.operator != "-":
