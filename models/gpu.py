@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from perfmodel.basics.errors import DeviceError
 from perfmodel.device import Device
+from perfmodel.device.facts import facts_called
 from perfmodel.device.occupancy import limits_of_device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.cache_aware import OPERATIONS, characterization, random_kernels, set_of
@@ -46,6 +47,17 @@ ISSUED = "\n           + ".join(
     f"{parameter} * {sum_of(names, 'granularity:subgroup')}" for parameter, names in PRICES.items()
 )
 
+# Functions that compilers call, or branch over: nothing is issued beside them, so that their instructions come one
+# after the other. Logarithms and their like are none, sines and such with slow ways for large numbers are.
+BRANCHED_OVER = ("float32_sin", "float32_cos", "float32_tan", "float32_fmod")
+ONE_BY_ONE = {
+    name: PRICES[name] for name in ("p_f32_pow", "p_f64_div", "p_f64_exp", "p_f64_sin", "p_f64_log", "p_i64_div")
+}
+CALLED = "\n           + ".join(
+    f"{parameter} * {sum_of(names, 'granularity:subgroup')}"
+    for parameter, names in {"p_f32_log": BRANCHED_OVER, **ONE_BY_ONE}.items()
+)
+
 # What accesses bring from the second-level cache: of arrays that a first-level cache does not keep as a whole. A
 # request brings up to four sectors of a line; SINGLE says how far irregular ones are from four. Loads that jump about
 # go to memory for the part of their reach that is beyond the cache.
@@ -67,6 +79,7 @@ SPARSE_LOADED, SPARSE_STORED = (
 )
 
 WAITS = "f_mem_waits_global_granularity"
+FRESH = "f_mem_rounds_global_fresh_granularity:longest"
 
 # Products of matrices on tensor cores, as multiplications of halves that take as long.
 OF_HALVES = {"float16": 1, "bfloat16": 1, "tfloat32": 2, "int8": 0.5, "float8": 0.5, "float64": 14.8}
@@ -74,9 +87,6 @@ PRODUCTS = "(" + " + ".join(f"{times:g} * f_op_{dtype}_mma" for dtype, times in 
 MULTIPLICATIONS = 945e12 / 2
 """So many multiplications and additions of halves an H200's tensor cores do in a second, of 989e12 / 2 on the data
 sheet; measured by `benchmarks.triton_kernels`, as no generator has such."""
-
-LANES = 128
-"""So many work-items issue an instruction on a compute unit at a time: four sub-groups of 32."""
 
 ROOM = {"p_resident_items": 2048, "p_resident_groups": 32, "p_registers": 65536, "p_local_bytes": 233472}
 """A compute unit of an H200 has room for so much at a time; what others have follows from their facts."""
@@ -92,12 +102,11 @@ room     = min(p_resident_groups, p_resident_items / slots, p_registers / (slots
                p_local_bytes / (f_held_local + 1024))
 resident = group * max(floor(room), 1)
 together = min(f_work_items, resident * p_units)
-abreast  = min(p_resident_items, group * ceil(f_thread_groups / p_units))
 issued   = {ISSUED}
            + p_branch * f_branch_if_granularity:subgroup
            + p_access * f_mem_access_global_load_granularity:subgroup
            + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local
-compute  = {BUSY} * (1 + (p_fill / (p_units * abreast)) ** 2) ** 0.5 * issued
+compute  = {BUSY} * issued
 lines    = p_l1_global * f_mem_transactions_global_load_banks:32 + p_l1_line * f_mem_transactions_global_load_block:128
 local    = p_l1_local * (f_mem_transactions_local_banks:32 + f_sync_collective_subgroup_shuffle_granularity:subgroup)
 fetched  = (lines + p_l1_global * f_mem_access_scratch_load_granularity:subgroup
@@ -111,9 +120,10 @@ spilled  = own ** 4 / (1 + own ** 4) * 32 * {SCRATCH_LOADED}
 written  = 32 * {SCRATCH_STORED}
 held     = (f_mem_scratch / f_work_items * together / p_cache) ** 2
 beyond   = held / (1 + held)
+unit     = min({LOADED} / f_thread_groups * max(together / group / p_units, 1), f_mem_footprint_global_load_block:64)
+lost     = (unit / p_near_loaded) ** 4 / (1 + (unit / p_near_loaded) ** 4)
+again    = {REPEATED} * lost
 reused   = min({LOADED} / f_work_items * together, f_mem_footprint_global_load_block:64)
-lost     = (reused / p_units / p_near_loaded) ** 4
-again    = {REPEATED} * lost / (1 + lost)
 further  = (reused / p_cache) ** 4
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
 l2       = p_l2_load * (spilled + again) + p_l2_scratch * written
@@ -130,14 +140,14 @@ scatter  = p_scatter * (max({MISSED} - p_kept * {TURNS}, 0) + beyond * spilled *
            + p_scatter_store * (max({STRAY} - p_kept * {STRAY_TURNS}, 0) + beyond * written * {SPARSE_STORED})
 dram     = p_dram * (missed * (f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)
                      + beyond * (spilled + written) + {REPEATED} * further / (1 + further)) + scatter
-near     = {LOADED} / f_thread_groups / p_near
 whole    = min({LOADED} * slots / 32 / max(32 * {SECTORS}, 1), 1)
-fresh    = min(f_mem_rounds_global_fresh_granularity:longest, whole * f_mem_rounds_global_granularity:longest)
-far      = min({WAITS}:longest, fresh + max(f_mem_rounds_global_granularity:longest - fresh, 0)
-                                        * near ** 2 / (1 + near ** 2))
+fresh    = min({FRESH}, whole * f_mem_rounds_global_granularity:longest)
+far      = min({WAITS}:longest, fresh + ({FRESH} - fresh) * lost)
+shared   = min(f_mem_footprint_global_load_block:64 / max({LOADED}, 1), 1) ** 0.5
+called   = {CALLED}
 waits    = p_wait_scratch * f_mem_waits_scratch_granularity:longest
-           + p_wait_near * {WAITS}:longest + p_wait_load * far + p_wait_dram * missed * min(far, fresh)
-           + p_wait_local * f_mem_waits_local_granularity:longest
+           + p_wait_near * {WAITS}:longest + p_wait_load * far + p_wait_dram * missed * shared * min(far, fresh)
+           + p_wait_local * f_mem_waits_local_granularity:longest + p_serial * 32 * p_units * called
            + p_wait_op * {IN_A_ROW}
            + p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW}
            + 32 * p_units * (lines + local)
@@ -198,8 +208,17 @@ SIZES_OF_EVERYDAY = {
 }
 LOADED_BYTES = 2.2e5
 """Bytes that a first-level cache of 256 KB keeps of loads, beside local memory; measured times say it only roughly."""
-PEAKS = {"H200": {"p_dram": 4.8e12, "p_l2_load": 16.7e12}}
-"""Bytes per second that a device's memory and second-level cache can move at most, by a part of the device's name."""
+L2_PORT = 64
+"""Bytes at most that a compute unit takes from the second-level cache in a clock."""
+
+
+def peaks_of(device: Device | None) -> dict[str, float]:
+    """Returns the bytes per second that a device's memory and second-level cache can move at most; none of a device
+    whose specification is not known."""
+    facts = facts_called(device.name) if device else None
+    if facts is None or facts.kind != "gpu":
+        return {}
+    return {"p_dram": facts["dram_bandwidth"], "p_l2_load": L2_PORT * facts["units"] * facts["clock"]}
 
 
 def room_of(device: Device | None) -> dict[str, float]:
@@ -244,12 +263,10 @@ class Gpu(Recipe):
         return [*evaluation_kernels(sizes).values(), *random_kernels(sizes is LARGE)]
 
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
-        lanes = LANES * (device.compute_units if device else 1)
         capacities = {
             "p_cache": {"value": 4e7, "min": 1e6, "max": 8e7},
             "p_kept": {"value": 3e7, "min": 1e6, "max": 6e7},
-            "p_near": {"value": 4e4, "min": 3.2e4, "max": 2.6e5},
-            "p_fill": {"value": lanes * 2, "min": lanes, "max": lanes * 4},
+            "p_serial": {"value": 16, "min": 4, "max": 40},
             "p_near_scratch": {"value": 2e5, "min": 2e4, "max": 3e5},
             "p_near_loaded": LOADED_BYTES,
             "p_wait_near": {"value": 2e-8, "min": 1e-8, "max": 2.8e-8},
@@ -263,8 +280,7 @@ class Gpu(Recipe):
             "p_apart": 1.0,
             **room_of(device),
         }
-        peaks = next((peaks for name, peaks in PEAKS.items() if device and name in device.name), {})
-        bandwidths = {parameter: {"min": 1 / peak} for parameter, peak in peaks.items()}
+        bandwidths = {parameter: {"min": 1 / peak} for parameter, peak in peaks_of(device).items()}
         return {"parameters": {**options(device)["parameters"], **capacities, **bandwidths}, "residuals": "logarithmic"}
 
     def label(self, kernel: Kernel) -> str:

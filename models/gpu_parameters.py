@@ -218,14 +218,6 @@ PARAMETERS: dict[str, Meaning] = {
     "p_resident_groups": _room("work-groups that a compute unit has places for", "p_resident_groups", 32),
     "p_registers": _room("registers of a compute unit", "p_registers", 65536),
     "p_local_bytes": _room("bytes of local memory of a compute unit", "p_local_bytes", 233472, " B"),
-    "p_fill": Meaning(
-        "work-items that it takes to keep the compute units issuing",
-        reads={"{:.3g} cycles between a sub-group's instructions": f"p_fill / (128 * {UNITS})"},
-        physical={
-            "H200": Physical(1, 4, "4 cycles on Volta where each needs the one before, Jia et al., arXiv:1804.06826")
-        },
-        lacks="chains of operations that need each other, beside such as don't",
-    ),
     "p_l1_global": Meaning(
         words="loads from global memory, and of private arrays that lie in memory, that come to the banks",
         figures={"{:.2g} times the cycles that their bytes need": LOAD_CYCLES},
@@ -401,12 +393,6 @@ PARAMETERS: dict[str, Meaning] = {
         physical={"H200": Physical(4.2, 4.8, f"{SHEET}; `global_copy` reaches 4.2")},
         lacks="what the last-level cache keeps from one launch to the next, of data larger than itself",
     ),
-    "p_near": Meaning(
-        "bytes a work-group of which the first-level cache keeps one half",
-        reads={"{:.3g} kB": "1e-3 * p_near"},
-        physical={"H200": Physical(16, 256, f"256 KB a compute unit, {PAPER}, shared by up to 32 work-groups")},
-        lacks="hit rates: what is re-read how soon decides, not how much a work-group touches in all",
-    ),
     "p_wait_scratch": Meaning(
         "waits for private arrays that lie in memory",
         {"{:.3g} in each work-item": "f_mem_waits_scratch_granularity:longest / f_work_items"} | FILLED,
@@ -459,6 +445,13 @@ PARAMETERS: dict[str, Meaning] = {
         FILLED,
         "several independent ones side by side in each work-item, native_ functions, or more work-items would help",
         {"{:.3g} ns": "1e9 * p_wait_slow"},
+    ),
+    "p_serial": Meaning(
+        "instructions of functions that are called, or branched over, one after the other",
+        FILLED,
+        "native_ functions, single precision, or more work-items would help",
+        {"{:.3g} cycles from each to the next": "p_serial / 4"},
+        {"H200": Physical(4, 5, "4 cycles on Volta, Jia et al., arXiv:1804.06826")},
     ),
     "p_mma": Meaning(
         words="multiplications of halves on tensor cores",

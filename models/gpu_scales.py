@@ -38,7 +38,6 @@ SCALES: dict[str, str] = {
     "p_store": ISSUED,
     "p_barrier": ISSUED,
     "p_mma": "1 / (f_device_units * f_device_clock)",
-    "p_fill": "f_device_units * f_device_issue_lanes",
     "p_l1_global": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
     "p_l1_line": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
     "p_l1_local": "1 / (f_device_units * f_device_clock * f_device_local_bandwidth)",
@@ -48,7 +47,6 @@ SCALES: dict[str, str] = {
     "p_pixel": "1 / (f_device_units * f_device_clock)",
     "p_near_scratch": "f_device_l1_bytes",
     "p_near_loaded": "f_device_loaded_bytes",
-    "p_near": "f_device_loaded_bytes",
     "p_contend": CLOCKS,
     "p_l2_scratch": BYTES_OF_L2,
     "p_l2_atomic": BYTES_OF_L2,
@@ -70,5 +68,6 @@ SCALES: dict[str, str] = {
     "p_wait_local": "f_device_local_latency / f_device_clock",
     "p_wait_op": "f_device_op_latency / f_device_clock",
     "p_wait_double": "f_device_op_latency / f_device_clock",
+    "p_serial": "f_device_op_latency * f_device_issue_lanes",
     "p_wait_slow": "f_device_op_latency / f_device_clock",
 }

@@ -50,18 +50,11 @@ TERMS: dict[str, Meaning] = {
     ),
     "resident": Meaning("work-items that a compute unit holds at a time, where there are enough"),
     "together": Meaning("work-items that run at a time on all compute units"),
-    "abreast": Meaning("work-items that the busiest compute unit holds at a time"),
     "issued": Meaning("instructions that sub-groups issue, each at its price"),
     "compute": Meaning(
         "instructions that compute units issue",
+        {"{:.3g} times the mean on the busiest": f"{BUSY} / step({BUSY} - 1.1)"},
         {
-            "{:.3g} times the mean on the busiest": f"{BUSY} / step({BUSY} - 1.1)",
-            "{:.2g} % of the work-items that it takes to keep them issuing": (
-                "100 * together / p_fill / step(p_fill - f_work_items)"
-            ),
-        },
-        {
-            "more work-items, or several elements for each side by side, would help": "p_fill - f_work_items",
             "work shared out more evenly would help: more and smaller work-groups, or loops of equal length": (
                 f"{BUSY} - 1.3"
             ),
@@ -78,9 +71,10 @@ TERMS: dict[str, Meaning] = {
     "written": Meaning("bytes of private arrays that stores write through to the second-level cache"),
     "held": Meaning("private arrays of the work-items that run at a time, by what the last-level cache keeps of them"),
     "beyond": Meaning("the part of the private arrays that the last-level cache does not keep"),
-    "reused": Meaning("what the work-groups that run at a time load"),
-    "lost": Meaning("that of a compute unit, by what its first-level cache keeps of it"),
+    "unit": Meaning("bytes that the work-groups of a compute unit that run at a time load"),
+    "lost": Meaning("the part of them that its first-level cache does not keep"),
     "again": Meaning("bytes that are loaded again, in another pass, and that the first-level cache has lost"),
+    "reused": Meaning("what the work-groups that run at a time load"),
     "further": Meaning("what all that run at a time load, by what the last-level cache keeps of it"),
     "contend": Meaning(
         "atomics and stores to one place, done one after the other",
@@ -118,10 +112,11 @@ TERMS: dict[str, Meaning] = {
         SORTED,
     ),
     "dram": Meaning("bytes that memory brings or takes"),
-    "near": Meaning("what a work-group loads, by what the first-level cache keeps of it"),
     "whole": Meaning("the part of the sectors that sub-groups ask for which their work-group has not asked for before"),
     "fresh": Meaning("loads of sectors that the loop's iteration before has not asked for, of the longest work-item"),
     "far": Meaning("waits for loads that the first-level cache has not, of the longest work-item"),
+    "shared": Meaning("how much of what work-groups load comes from memory for them, not for others before"),
+    "called": Meaning("instructions of functions that are called, each at its price"),
     "waits": Meaning("what the longest work-item waits for, times the work-items"),
     "even": Meaning("waits of a work-item, on average over those of the longest"),
     "latency": Meaning(

@@ -188,7 +188,12 @@ class Waits:
             self.numbers.pop(register, None)
 
     def _room(self, body: _Body, live: int) -> float:
-        """Returns the words that loads may bring at once, beside those that are live."""
+        """Returns the words that loads may bring at once, beside those that are live.
+
+        Compilers that are told how large work-groups are use as many registers as these leave to each work-item.
+        """
+        if self.kernel.work_group is not None:
+            return MOST_UNDER_WAY
         pointers = {_apart_from_numbers(each.pointer) for each in body.loads if each.access.space == "global"}
         taken = TAKEN * (live + POINTER * max(len(pointers) - 1, 0))
         fewest = FEWEST if max(body.words.values(), default=1) == 1 else 2 * FEWEST
