@@ -17,7 +17,7 @@ from perfmodel.device.occupancy import limits_of_device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.cache_aware import OPERATIONS, characterization, random_kernels, set_of
 from perfmodel.models.gpu_parameters import MEANINGS
-from perfmodel.models.gpu_terms import BUSY, IN_A_ROW
+from perfmodel.models.gpu_terms import BUSY, ONE_BY_ONE
 from perfmodel.models.unified import LABELS, LARGE, Unified, evaluation_kernels, measurement_classes, sizes_for
 from perfmodel.models.unified_plus import FILTERS, SIZES, SLOW, options, sum_of
 from perfmodel.recipes.recipe import Recipe, TagFilter, tag_filters
@@ -48,14 +48,15 @@ ISSUED = "\n           + ".join(
 )
 
 # Functions that compilers call, or branch over: nothing is issued beside them, so that their instructions come one
-# after the other. Logarithms and their like are none, sines and such with slow ways for large numbers are.
+# after the other, as many as they take the time of single-precision ones. Logarithms and their like are none, sines and
+# such with slow ways for large numbers are.
 BRANCHED_OVER = ("float32_sin", "float32_cos", "float32_tan", "float32_fmod")
-ONE_BY_ONE = {
+CALLED_AS_A_WHOLE = {
     name: PRICES[name] for name in ("p_f32_pow", "p_f64_div", "p_f64_exp", "p_f64_sin", "p_f64_log", "p_i64_div")
 }
 CALLED = "\n           + ".join(
     f"{parameter} * {sum_of(names, 'granularity:subgroup')}"
-    for parameter, names in {"p_f32_log": BRANCHED_OVER, **ONE_BY_ONE}.items()
+    for parameter, names in {"p_f32_log": BRANCHED_OVER, **CALLED_AS_A_WHOLE}.items()
 )
 
 # What accesses bring from the second-level cache: of arrays that a first-level cache does not keep as a whole. A
@@ -147,8 +148,8 @@ shared   = min(f_mem_footprint_global_load_block:64 / max({LOADED}, 1), 1) ** 0.
 called   = {CALLED}
 waits    = p_wait_scratch * f_mem_waits_scratch_granularity:longest
            + p_wait_near * {WAITS}:longest + p_wait_load * far + p_wait_dram * missed * shared * min(far, fresh)
-           + p_wait_local * f_mem_waits_local_granularity:longest + p_serial * 32 * p_units * called
-           + p_wait_op * {IN_A_ROW}
+           + p_wait_local * f_mem_waits_local_granularity:longest
+           + p_wait_op * {ONE_BY_ONE}
            + p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW}
            + 32 * p_units * (lines + local)
 even     = max(f_mem_waits_global, 1) / max({WAITS}:longest, 1)
@@ -266,7 +267,6 @@ class Gpu(Recipe):
         capacities = {
             "p_cache": {"value": 4e7, "min": 1e6, "max": 8e7},
             "p_kept": {"value": 3e7, "min": 1e6, "max": 6e7},
-            "p_serial": {"value": 16, "min": 4, "max": 40},
             "p_near_scratch": {"value": 2e5, "min": 2e4, "max": 3e5},
             "p_near_loaded": LOADED_BYTES,
             "p_wait_near": {"value": 2e-8, "min": 1e-8, "max": 2.8e-8},

@@ -13,7 +13,7 @@ from typing import Any
 
 from perfmodel.modelling.meaning import Meaning, Physical
 from perfmodel.models.gpu_scales import SCALES
-from perfmodel.models.gpu_terms import FILLED, IN_A_ROW, PARALLEL, SORTED, TERMS
+from perfmodel.models.gpu_terms import FILLED, ONE_BY_ONE, PARALLEL, SORTED, TERMS
 
 SHEET = "NVIDIA's H200 data sheet"
 PAPER = "NVIDIA's H100 architecture paper"
@@ -429,8 +429,8 @@ PARAMETERS: dict[str, Meaning] = {
     ),
     "p_wait_op": Meaning(
         words="operations that wait for the result of one before",
-        figures={"{:.3g} in a row": f"{IN_A_ROW} / f_work_items"} | FILLED,
-        advice="several sums side by side in each work-item, or more work-items, would help",
+        figures={"{:.3g} in a row": f"{ONE_BY_ONE} / f_work_items"} | FILLED,
+        advice="several sums side by side in each work-item, native_ functions, or more work-items, would help",
         reads={"{:.3g} ns": "1e9 * p_wait_op"},
         physical={"H200": Physical(4 / 1.98, 4 / 1.755, "4 cycles on Volta, Jia et al., arXiv:1804.06826")},
     ),
@@ -445,13 +445,6 @@ PARAMETERS: dict[str, Meaning] = {
         FILLED,
         "several independent ones side by side in each work-item, native_ functions, or more work-items would help",
         {"{:.3g} ns": "1e9 * p_wait_slow"},
-    ),
-    "p_serial": Meaning(
-        "instructions of functions that are called, or branched over, one after the other",
-        FILLED,
-        "native_ functions, single precision, or more work-items would help",
-        {"{:.3g} cycles from each to the next": "p_serial / 4"},
-        {"H200": Physical(4, 5, "4 cycles on Volta, Jia et al., arXiv:1804.06826")},
     ),
     "p_mma": Meaning(
         words="multiplications of halves on tensor cores",

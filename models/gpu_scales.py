@@ -68,6 +68,5 @@ SCALES: dict[str, str] = {
     "p_wait_local": "f_device_local_latency / f_device_clock",
     "p_wait_op": "f_device_op_latency / f_device_clock",
     "p_wait_double": "f_device_op_latency / f_device_clock",
-    "p_serial": "f_device_op_latency * f_device_issue_lanes",
     "p_wait_slow": "f_device_op_latency / f_device_clock",
 }

@@ -9,11 +9,13 @@ from perfmodel.models.unified_plus import FAST
 BUSY = """\
 max(ceil(f_thread_groups / p_units), f_mem_rounds_global_granularity:longest / f_work_items * f_thread_groups
              / max(f_mem_rounds_global_granularity:workgroup, 1)) * p_units / f_thread_groups"""
-# Operations that come one after the other: on what loops carry on, and on what each iteration loads.
-IN_A_ROW = f"""\
+# Operations that come one after the other: on what loops carry on, on what each iteration loads, and within functions
+# that are called.
+ONE_BY_ONE = f"""\
 ({FAST}
              + f_op_int32_carried_granularity:longest + f_op_uint32_carried_granularity:longest
-             + f_mem_depth_global_granularity:longest + f_mem_depth_local_granularity:longest)"""
+             + f_mem_depth_global_granularity:longest + f_mem_depth_local_granularity:longest
+             + 32 * called / p_f32)"""
 
 SLOTS = "min(f_work_items / p_units, resident) / p_resident_items"
 FILLED = {"{:.2g} % of the slots for work-items filled": f"100 * {SLOTS}"}
