@@ -124,7 +124,7 @@ COLUMN = """__kernel void k(__global const {0} *restrict a, __global {0} *restri
 }}"""
 
 
-def waits_of_column(type_: str, held: int = 0) -> float:
+def waits_of_column(type_: str, held: int = 0, attribute: str = "") -> float:
     """Returns the waits of an iteration that holds so many values beside its sum."""
     kept = [f"u{each}" for each in range(held)]
     before = "".join(f"{type_} {each} = c[i + n];" for each in kept)
@@ -135,6 +135,7 @@ def waits_of_column(type_: str, held: int = 0) -> float:
         "".join(f"c[i + {place} * n] = {each};" for place, each in enumerate(kept, 1)),
     )
     arrays = {"a": "n * m", "c": "n * 40"}
+    source = source.replace("__kernel", f"__kernel {attribute}")
     kernel = pm.Kernel.from_opencl(source, "k", "n", 64, arrays, n=ITEMS, m=ITERATIONS, assumptions="m >= 1")
     outside = 1 if held else 0
     return (feature("f_mem_waits_global").eval(kernel.as_compiled()) / ITEMS - outside) / ITERATIONS
@@ -150,6 +151,13 @@ def test_values_that_stay_take_registers_from_loads() -> None:
     for held, together in ((0, 16), (6, 8), (12, 4)):
         assert together / 2 <= 1 / waits_of_column("float", held) <= together * 2
     assert waits_of_column("float") < waits_of_column("float", 6) < waits_of_column("float", 12)
+
+
+def test_compilers_that_know_how_large_work_groups_are_use_more_registers() -> None:
+    """The driver's machine code of tiled products, whose size is given, has up to 40 loads under way."""
+    known = "__attribute__((reqd_work_group_size(64, 1, 1)))"
+    assert 1 / waits_of_column("float", 6, known) == pytest.approx(16, rel=0.1)
+    assert 1 / waits_of_column("float", 6) < 12
 
 
 def test_loads_do_not_pass_stores_that_they_may_see() -> None:
