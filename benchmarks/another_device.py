@@ -21,6 +21,7 @@ from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import grid, percent
 from perfmodel.device import find_device
 from perfmodel.measuring.store import Store
+from perfmodel.modelling.predictor import CalibratedModel, PredictedTime
 from perfmodel.models.gpu import Gpu
 from perfmodel.recipes.recipe import recipe
 from perfmodel.recipes.running import kernels_of
@@ -46,14 +47,19 @@ def rows_of(store: Path, name: str) -> tuple[list[pm.Kernel], NDArray[np.float64
 def line(
     name: str, calibration: pm.Calibration, kernels: Sequence[pm.Kernel], seconds: NDArray[np.float64]
 ) -> list[str]:
-    ratios = np.array([calibration.predict(each) for each in kernels], dtype=np.float64) / seconds
-    low, high = np.array([calibration.interval(each) for each in kernels], dtype=np.float64).T
+    found = CalibratedModel(name, calibration).predict(kernels)
+    ratios = np.array([each.seconds for each in found]) / seconds
     errors = Errors.of(np.abs(ratios - 1))
     assert errors is not None  # there are kernels
     shares = (errors.within_30_percent, np.mean((ratios >= 0.5) & (ratios <= 2)))
-    covered = np.mean((low <= seconds) & (seconds <= high))
-    figures = (errors.geometric_mean, errors.mean, errors.maximum, *shares, covered)
+    covered = [is_within(each, second) for each, second in zip(found, seconds.tolist(), strict=True)]
+    figures = (errors.geometric_mean, errors.mean, errors.maximum, *shares, np.mean(covered))
     return [name, str(errors.count), *(percent(float(each)) for each in figures)]
+
+
+def is_within(estimate: PredictedTime, second: float) -> bool:
+    low, high = estimate.interval_90 or (0.0, None)
+    return (low or 0.0) <= second <= (np.inf if high is None else high)
 
 
 def main() -> None:
@@ -62,12 +68,13 @@ def main() -> None:
     parser.add_argument("--device", required=True, help="whose times the store has")
     parser.add_argument("--as", dest="known", required=True, help="its name among 'perfmodel devices --known'")
     parser.add_argument("--own", type=Path, help="a calibration of the device itself")
+    parser.add_argument("--sample", type=int, default=400, help="kernels that are predicted, by chance (default: 400)")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     kernels, seconds = rows_of(arguments.store, arguments.device)
     order = np.random.default_rng(arguments.seed).permutation(len(kernels))
-    learned, judged = order[: max(LEARNED)], order[max(LEARNED) :]
+    learned, judged = np.split(order[: max(LEARNED) + arguments.sample], [max(LEARNED)])
     rest = [kernels[i] for i in judged]
     carried = pm.Calibration.shipped(device=arguments.known)
     lines = [line("from its specification", carried, rest, seconds[judged])]

@@ -93,7 +93,9 @@ def mechanism(
         for text, condition in meaning.advised()
         if not condition or values[name, condition] > 0
     )
-    return Mechanism(cost=cost, price=price, words=words, figures=tuple(figures), advice=next(advice, ""))
+    return Mechanism(
+        cost=cost, price=price, words=words, figures=tuple(dict.fromkeys(figures)), advice=next(advice, "")
+    )
 
 
 def _has_several_parameters(calibration: Fitted, cost: str) -> bool:
