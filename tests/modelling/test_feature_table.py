@@ -138,7 +138,7 @@ def test_marks_of_parameters_say_which_it_is(launches: tuple[pm.Model, pd.DataFr
 
 
 DECIDED = """
-kernel void chosen(global float *x)
+kernel void chosen(global float *x, const int n)
 {
     int i = get_global_id(0);
     if (x[i] > THRESHOLD)
