@@ -51,13 +51,20 @@ class DiskCache:
         """
         if not is_on():
             return make()
-        path = self.folder() / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()}{self._ending}"
+        path = self._path(key)
         with suppress(OSError, ValueError, RecursionError, lzma.LZMAError):  # absent or damaged
             return read(self._read(path))
         made = make()
         with suppress(OSError):
             self._write(path, plain(made))
         return made
+
+    def has(self, key: Any) -> bool:
+        """Returns True if there is an entry for a key, damaged or not."""
+        return is_on() and self._path(key).exists()
+
+    def _path(self, key: Any) -> Path:
+        return self.folder() / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()}{self._ending}"
 
     def _read(self, path: Path) -> Any:
         content = path.read_bytes()

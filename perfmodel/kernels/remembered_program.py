@@ -16,11 +16,13 @@ from perfmodel.basics.disk_cache import DiskCache, is_on
 from perfmodel.basics.errors import KernelError
 from perfmodel.counting.usual_budget import USUAL
 from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar
+from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.loopy_program import LoopyProgram
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.size_expression import SizeExpression
 
-ENTRIES = DiskCache("programs", most=4096)
+ENTRIES = DiskCache("programs", most=16384)
+"""Programs are some 4 kB each: those that the models of any kernel are made and judged with have room."""
 CATALOGUE = "perfmodel.generators."
 """Programs of these modules follow from sources that are known; those of others may follow from anything."""
 
@@ -39,7 +41,7 @@ def remembering() -> Iterator[None]:
 
 def remembered(generator: Any, variant: Mapping[str, str], make: Callable[[], Any]) -> Any:
     """Returns a generator's program of a variant: as it is made or, while `remembering`, as an earlier run kept it."""
-    if not (_remembers.get() and is_on() and type(generator).__module__.startswith(CATALOGUE)):
+    if not _is_kept(generator):
         return make()
     made: list[Any] = []
 
@@ -47,11 +49,23 @@ def remembered(generator: Any, variant: Mapping[str, str], make: Callable[[], An
         made.append(make())
         return _plain(made[0])
 
-    key = [_sources(), generator.name, sorted(variant.items())]
-    known = ENTRIES.kept(key, plain, read=lambda data: data, plain=lambda data: data)
+    known = ENTRIES.kept(_key(generator, variant), plain, read=lambda data: data, plain=lambda data: data)
     if made:
         return made[0]
     return make() if known is None else RememberedProgram(known, make)
+
+
+def is_to_be_kept(generator: Any, variant: Mapping[str, str]) -> bool:
+    """Returns True if a generator's program of a variant would be kept when it is made now, and is not there yet."""
+    return _is_kept(generator) and not ENTRIES.has(_key(generator, variant))
+
+
+def _is_kept(generator: Any) -> bool:
+    return _remembers.get() and is_on() and type(generator).__module__.startswith(CATALOGUE)
+
+
+def _key(generator: Any, variant: Mapping[str, str]) -> list[Any]:
+    return [_sources(), generator.name, sorted(variant.items())]
 
 
 def _plain(made: Any) -> dict[str, Any] | None:
@@ -125,6 +139,12 @@ class RememberedProgram(LoopyProgram):
         return OpenCLProgram(
             source, name, global_size, local_size, declared, assumptions=assumptions, statistics=statistics
         )
+
+    def launch(self, arguments: Mapping[str, float]) -> Launch:
+        try:
+            return self._opencl.launch(arguments)
+        except KernelError:
+            return super().launch(arguments)  # says what is wrong
 
     def check(self, sizes: Mapping[str, Any]) -> None:
         if self._are_sound(self._opencl.check, sizes) and all(np.all(value >= 0) for value in sizes.values()):

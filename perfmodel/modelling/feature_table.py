@@ -17,6 +17,7 @@ from perfmodel.kernels.telling_apart import variants
 from perfmodel.measuring.campaign import Campaign, DeviceResult, ProcessLimits, Result, check_budget, protocol_called
 from perfmodel.measuring.protocol import Protocol
 from perfmodel.measuring.store import Store, looked_into
+from perfmodel.modelling.by_programs import of_programs
 from perfmodel.modelling.calibration import Model
 from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, evaluate_all, number
 
@@ -77,7 +78,7 @@ def measure(
     check_budget(budget_s)
     chosen = protocol_called(protocol)
     output, output_name = models[0].output, models[0].output_name
-    columns = feature_columns(kernels, models)
+    columns = feature_columns(kernels, models, progress=progress)
     results: Sequence[Result]
     if isinstance(output, MeasuredFeature):
         with looked_into(store) as known:  # before a file is made
@@ -105,20 +106,33 @@ def measure(
     return table
 
 
-def feature_columns(kernels: Sequence[Kernel], models: Iterable[Model]) -> dict[str, list[float]]:
-    """Returns the input features of all models by column, a number a kernel; each model's of the form that it
-    counts."""
+def feature_columns(
+    kernels: Sequence[Kernel], models: Iterable[Model], progress: bool | None = False
+) -> dict[str, list[float]]:
+    """Returns the input features of all models by column, a number a kernel; each model's of the form that it counts.
+
+    Kernels of many programs are counted in several processes.
+
+    Args:
+        progress: as for `measure`.
+    """
     wanted: dict[bool, dict[str, Feature]] = {}
-    counted: dict[bool, list[Kernel]] = {}
+    counted: dict[bool, Model] = {}
     for model in models:
         columns = {model.columns[name]: found for name, found in model.features.items()}
         wanted.setdefault(model.is_of_compiled, {}).update(columns)
-        counted[model.is_of_compiled] = [model.counted(kernel) for kernel in kernels]
-    found: dict[str, list[float]] = {}
-    for form, features in wanted.items():
-        values = [evaluate_all(features, kernel, kernel.bind({})) for kernel in counted[form]]
-        found |= {column: [float(each[column]) for each in values] for column in features}
-    return found
+        counted[model.is_of_compiled] = model
+
+    def values(kernel: Kernel) -> list[float]:
+        found: list[float] = []
+        for form, features in wanted.items():
+            evaluated = evaluate_all(features, counted[form].counted(kernel), kernel.bind({}))
+            found += [float(evaluated[column]) for column in features]
+        return found
+
+    rows = of_programs(values, kernels, "counting", progress)
+    names = [column for features in wanted.values() for column in features]
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
 def _models(model: Model | Iterable[Model]) -> list[Model]:

@@ -6,17 +6,22 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perfmodel.basics.brief import number_of
 from perfmodel.basics.errors import FitError, KernelError, PerfmodelError
+from perfmodel.basics.progress import showing
 from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.remembered_program import remembering
 from perfmodel.measuring.campaign import NOT_REACHED, STOPPED, UNMEASURED, check_budget
 from perfmodel.measuring.store import Store
 from perfmodel.modelling.baselines import fit_baselines
+from perfmodel.modelling.by_programs import of_programs
 from perfmodel.modelling.calibration import Calibration, Model
 from perfmodel.modelling.feature_table import feature_columns, measure
 from perfmodel.modelling.predictor import CalibratedModel, Predictor
@@ -37,6 +42,85 @@ class _Set:
     role: str
     kernels: list[Kernel]
     table: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A recipe on one device, with what its models say there.
+
+    Attributes:
+        conditions: device, store and protocol, as `measure` takes them.
+        target: the device; None where the output is no time of a device.
+        notes: what whoever reads the results must know.
+        steps: seconds that each step took.
+    """
+
+    recipe: Recipe
+    models: dict[str, Model]
+    conditions: dict[str, Any]
+    target: Device | None
+    tell: Callable[[str], None]
+    notes: list[str]
+    steps: dict[str, float]
+
+    @classmethod
+    def of(
+        cls,
+        chosen: Recipe,
+        device: Device | str | None,
+        store: Store,
+        protocol: str | None,
+        tell: Callable[[str], None],
+    ) -> _Case:
+        notes: list[str] = []
+        output = feature(chosen.output)
+        found = output.select_device(device, store.devices()) if isinstance(output, MeasuredFeature) else device
+        target = found if isinstance(found, Device) else None
+        models = {
+            name: Model(chosen.output, expression, meanings=chosen.meanings.get(name))
+            for name, expression in chosen.models_on(target, notes).items()
+        }
+        conditions = {"device": found, "store": store, "protocol": protocol or chosen.protocol}
+        return cls(chosen, models, conditions, target, tell, notes, {})
+
+    def kernels(self, roles: Sequence[str]) -> dict[str, list[Kernel]]:
+        self.tell("choosing sizes for this device, and making the kernels' code")
+        with _timed(self.steps, "choosing sizes"):
+            return kernels_of(self.recipe, self.models.values(), self.conditions, self.notes, roles)
+
+    def measured(self, kernels: Mapping[str, list[Kernel]], budget_s: float | None) -> dict[str, _Set]:
+        with _timed(self.steps, "measuring"):
+            return _measured(kernels, self.models.values(), self.conditions, budget_s, self.notes)
+
+    def calibrations(self, fitted: _Set) -> dict[str, Calibration]:
+        options = {name: self.recipe.fit_options(name, self.target) for name in self.models}
+        return _calibrations(self.recipe, self.models, options, fitted, self.notes)
+
+
+def calibrate(
+    chosen: Recipe,
+    *,
+    device: Device | str | None = None,
+    store: Store,
+    protocol: str | None = None,
+    budget_s: float | None = None,
+    tell: Callable[[str], None] = lambda message: None,
+) -> tuple[dict[str, Calibration], tuple[str, ...]]:
+    """Returns the calibrations of a recipe's models, by name, and notes on them; nothing is judged.
+
+    Args:
+        store, budget_s, tell: as for `run`; the evaluation set is neither made nor measured.
+
+    Raises:
+        PerfmodelError: if the measurement set is empty, and as `measure` and `Model.fit` do.
+    """
+    check_budget(budget_s)
+    case = _Case.of(chosen, device, store, protocol, tell)
+    kernels = case.kernels([CALIBRATION])
+    tell(f"counting and measuring {len(kernels[CALIBRATION])} kernels to calibrate with")
+    fitted = case.measured(kernels, budget_s)[CALIBRATION]
+    tell(f"fitting {number_of(len(case.models), 'model')}")
+    return case.calibrations(fitted), tuple(case.notes)
 
 
 def run(
@@ -65,34 +149,23 @@ def run(
             and `Model.fit` do.
     """
     check_budget(budget_s)
-    notes: list[str] = []
-    output = feature(chosen.output)
-    target = output.select_device(device, store.devices()) if isinstance(output, MeasuredFeature) else device
-    strings = chosen.models_on(target if isinstance(target, Device) else None, notes)
-    models = {
-        name: Model(chosen.output, expression, meanings=chosen.meanings.get(name))
-        for name, expression in strings.items()
-    }
+    case = _Case.of(chosen, device, store, protocol, tell)
+    models, notes, steps = case.models, case.notes, case.steps
     as_written = [model for model in models.values() if not model.is_of_compiled]
     features = {name: f for model in as_written for name, f in model.features.items()}
-    conditions = {"device": target, "store": store, "protocol": protocol or chosen.protocol}
-    steps: dict[str, float] = {}
 
-    tell("choosing sizes for this device")
-    with _timed(steps, "choosing sizes"):
-        kernels = kernels_of(chosen, models.values(), conditions, notes)
+    kernels = case.kernels([CALIBRATION, EVALUATION])
+    tell(f"counting {len(kernels[EVALUATION])} kernels, kept from the fit, to check predictions with")
     with _timed(steps, "counting"):
-        counting = {kernel: _counting_seconds(kernel, models.values()) for kernel in kernels[EVALUATION]}
-    tell(
-        f"measuring {len(kernels[CALIBRATION])} kernels to calibrate with, and {len(kernels[EVALUATION])} others, kept "
-        "from the fit, to check predictions"
-    )
-    with _timed(steps, "measuring"):
-        fitted, judged = _measured(kernels, models.values(), conditions, budget_s, notes)
-    tell(f"fitting {len(models)} models")
+        counting = of_programs(
+            lambda kernel: _counting_seconds(kernel, models.values()), kernels[EVALUATION], "counting", None
+        )
+    tell(f"counting and measuring {len(kernels[CALIBRATION])} kernels to calibrate with, and measuring those others")
+    sets = case.measured(kernels, budget_s)
+    fitted, judged = sets[CALIBRATION], sets[EVALUATION]
+    tell(f"fitting {number_of(len(models), 'model')}")
     with _timed(steps, "fitting"):
-        options = {name: chosen.fit_options(name, target if isinstance(target, Device) else None) for name in models}
-        calibrations = _calibrations(chosen, models, options, fitted, notes)
+        calibrations = case.calibrations(fitted)
         baselines = _baselines(chosen, fitted, calibrations, features, notes) if chosen.baselines else []
     rows: list[Row] = []
     predicting: dict[str, float] = {}
@@ -101,7 +174,7 @@ def run(
         with _timed(predicting, predictor.name):
             rows += _rows(chosen, predictor, judged)
     measuring = sum(sum(found.trials) for found in store.get_many(judged.table["key"]).values())
-    counting_s = sum(counting[kernel] for kernel in judged.kernels)
+    counted = dict(zip(kernels[EVALUATION], counting, strict=True))
     return Outcome(
         recipe=chosen,
         command=command,
@@ -112,7 +185,7 @@ def run(
         summary=summarize(rows, list(predicting), ranked=chosen.ranked),
         baselines={baseline.name: baseline for baseline in baselines},
         notes=tuple(notes),
-        cost=Cost(measuring, counting_s, predicting) if measuring else None,
+        cost=Cost(measuring, sum(counted[kernel] for kernel in judged.kernels), predicting) if measuring else None,
         steps=steps,
     )
 
@@ -125,12 +198,20 @@ def _timed(steps: dict[str, float], step: str) -> Iterator[None]:
 
 
 def kernels_of(
-    chosen: Recipe, models: Iterable[Model], conditions: Mapping[str, Any], notes: list[str]
+    chosen: Recipe,
+    models: Iterable[Model],
+    conditions: Mapping[str, Any],
+    notes: list[str],
+    roles: Sequence[str] = (CALIBRATION, EVALUATION),
 ) -> dict[str, list[Kernel]]:
-    """Returns both sets, by role, each kernel once; what can't run on the device at all is noted and left out.
+    """Returns the sets of a recipe, by role, each kernel once; what can't run on the device at all is noted and left
+    out.
+
+    The kernels' code is made in several processes, and kept for later runs.
 
     Args:
         conditions: device, store and protocol, as `measure` takes them.
+        roles: of the sets that are wanted.
     """
     collection = KernelCollection(ALL_GENERATORS)
 
@@ -142,21 +223,38 @@ def kernels_of(
         kernels: list[Kernel] = []
         for tags in filters:
             try:
-                kernels += collection.generate_kernels(tags, conditions["device"])
+                kernels += _with_code(collection.generate_kernels(tags, conditions["device"]), notes)
             except KernelError as error:
                 notes.append(f"the kernels of {' '.join(tags)} were left out: {error}")
         return list(dict.fromkeys(kernels))
 
-    found = {
-        CALIBRATION: generated(chosen.measurement_tags(seconds_of)),
-        EVALUATION: generated(chosen.evaluation_tags(seconds_of)),
-    }
+    tags_of = {CALIBRATION: chosen.measurement_tags, EVALUATION: chosen.evaluation_tags}
+    with remembering():
+        filters = {role: tags_of[role](seconds_of) for role in roles}
+        with showing("making code") as told:
+            collection.make_programs(chain(*filters.values()), told)
+        found = {role: generated(filters[role]) for role in roles}
     _check_sets(chosen, found, notes)
     return found
 
 
+def _with_code(kernels: Iterable[Kernel], notes: list[str]) -> list[Kernel]:
+    """Returns the kernels that code can be made for, and notes why it can't for others."""
+    found: list[Kernel] = []
+    failed: dict[str, str] = {}
+    for kernel in kernels:
+        try:
+            hash(kernel.program.content)
+            found.append(kernel)
+        except KernelError as error:
+            failed.setdefault(str(error), kernel.label)
+    new = {error: label for error, label in failed.items() if not any(note.endswith(error) for note in notes)}
+    notes += [f"{label} and others of its program were left out: {error}" for error, label in new.items()]
+    return found
+
+
 def _check_sets(chosen: Recipe, kernels: Mapping[str, Sequence[Kernel]], notes: Sequence[str]) -> None:
-    if both := set(kernels[CALIBRATION]) & set(kernels[EVALUATION]):
+    if both := set.intersection(*map(set, kernels.values())) if len(kernels) > 1 else set():
         raise PerfmodelError(
             f"recipe {chosen.name!r} would judge itself on {min(map(repr, both))}, which it is calibrated with; "
             "take it out of one of the two sets"
@@ -184,8 +282,8 @@ def _measured(
     conditions: Mapping[str, Any],
     budget_s: float | None,
     notes: list[str],
-) -> tuple[_Set, _Set]:
-    """Returns both sets without the kernels that the budget didn't reach, or that only the store could have had."""
+) -> dict[str, _Set]:
+    """Returns the sets without the kernels that the budget didn't reach, or that only the store could have had."""
     everything = [(role, kernel) for role, found in kernels.items() for kernel in found]
     table = measure([kernel for _, kernel in everything], models, budget_s=budget_s, **conditions)
     reached = [not UNMEASURED & set(flags) for flags in table["flags"]]
@@ -207,7 +305,7 @@ def _measured(
         chosen = [i for i, (of_role, _) in enumerate(everything) if of_role == role and reached[i]]
         return _Set(role, [everything[i][1] for i in chosen], table.iloc[chosen])
 
-    return part(CALIBRATION), part(EVALUATION)
+    return {role: part(role) for role in kernels}
 
 
 def _calibrations(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError, KernelError
+from perfmodel.basics.side_by_side import side_by_side
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.resources import resources
 from perfmodel.modelling.calibration import Calibration
@@ -20,7 +21,6 @@ from perfmodel.modelling.intervals import sensitivities
 from perfmodel.modelling.prediction import feature_values
 from perfmodel.tuning.limits import Limits
 from perfmodel.tuning.pruning import C
-from perfmodel.tuning.side_by_side import side_by_side
 
 Floats = NDArray[np.float64]
 

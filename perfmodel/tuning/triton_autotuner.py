@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError, PerfmodelError
+from perfmodel.basics.side_by_side import check_workers, side_by_side
 from perfmodel.device.occupancy import limits_of
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.triton_compiler import undecorated
 from perfmodel.modelling.calibration import Calibration
 from perfmodel.tuning.foreseeing import Foreseen, Foresight, foreseen, together
 from perfmodel.tuning.limits import Limits
-from perfmodel.tuning.side_by_side import check_workers, side_by_side
 from perfmodel.tuning.tuner import Tuner, tuner_of
 
 Kernels = TypeVar("Kernels")

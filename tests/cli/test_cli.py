@@ -197,6 +197,20 @@ def test_reproduce_writes_tables_and_goes_on_from_its_store(
     assert (tmp_path / "again" / "table.txt").read_text() == table
 
 
+def test_reproduce_calibrates_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("perfmodel.recipes.recipe.recipes", lambda: {"tiny": TinyRecipe()})
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", "tiny", *QUICK, "--calibrate-only", "--json"]) == 0
+    found = one_document(capsys)
+    assert found["written"] == ["tiny-out/calibration-madds.json"]
+    assert {path.name for path in (tmp_path / "tiny-out").iterdir()} == {"calibration-madds.json", "perfmodel.sqlite"}
+    assert len(pm.Calibration.load("tiny-out/calibration-madds.json").rows) == 2
+    assert main(["reproduce", "projection", "--calibrate-only"]) == 2
+    assert "'projection' has no models of its own to calibrate" in capsys.readouterr().err
+
+
 def one_document(capsys: pytest.CaptureFixture[str]) -> Any:
     """Returns what was printed, which has to be JSON without NaN."""
 

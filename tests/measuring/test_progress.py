@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from perfmodel.measuring.campaign.progress import Progress
+from perfmodel.basics.progress import Progress
+from perfmodel.measuring.campaign.progress import show
 
 
 class Work:
@@ -28,7 +29,7 @@ def told(shown: bool | None, clock: dict[str, float], steps: list[tuple[float, i
     with Progress(40, shown) as bar:
         for clock["s"], done in steps:
             work = Work(done)
-            bar.show([work])
+            show(bar, [work])
 
 
 def test_a_line_says_now_and_then_what_is_done_and_left(

@@ -9,8 +9,12 @@ import pandas as pd
 import pytest
 
 import perfmodel as pm
-from perfmodel.basics.errors import FitError
+from perfmodel.basics import side_by_side
+from perfmodel.basics.errors import FitError, KernelError
+from perfmodel.counting.counts import CountingWarning
+from perfmodel.modelling import by_programs
 from perfmodel.modelling.estimator import ModelRegressor
+from perfmodel.modelling.feature_table import feature_columns
 from perfmodel.modelling.fitting import FitWarning
 from tests.conftest import SimulatedTime
 
@@ -131,3 +135,40 @@ def test_marks_of_parameters_say_which_it_is(launches: tuple[pm.Model, pd.DataFr
     assert marks["p_load"] == "undetermined)"
     assert marks["p_launch"].startswith(("at its bound", "undetermined"))
     assert marks["p_item"] == ""
+
+
+DECIDED = """
+kernel void chosen(global float *x, const int n)
+{
+    int i = get_global_id(0);
+    if (x[i] > THRESHOLD)
+        x[i] = x[i] * x[i];
+}
+"""
+
+
+def of_many_programs() -> list[pm.Kernel]:
+    """Returns kernels of five programs, at two sizes each, of which data decide what they do."""
+    programs = [DECIDED.replace("THRESHOLD", f"0.{digit}f") for digit in range(1, 6)]
+    return [pm.Kernel.from_opencl(text, "chosen", "n", 64, {"x": "n"}, n=n) for n in (512, 1024) for text in programs]
+
+
+def test_counting_in_several_processes_gives_the_same_and_warns_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    written, compiled = models()
+    with pytest.warns(CountingWarning, match="data decide"):
+        here = feature_columns(of_many_programs(), [written, compiled])
+    assert len(set(here[written.columns[LOADS]])) > 1
+    monkeypatch.setattr(by_programs, "FEWEST_APART", 2)
+    monkeypatch.setattr(side_by_side, "processors", lambda: 3)
+    with pytest.warns(CountingWarning, match="data decide"):
+        assert feature_columns(of_many_programs(), [written, compiled]) == here
+
+
+def test_a_kernel_that_cannot_be_counted_is_named_by_the_process_that_asked(
+    kernels: list[pm.Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_programs, "FEWEST_APART", 2)
+    monkeypatch.setattr(side_by_side, "processors", lambda: 2)
+    bad = pm.Kernel.from_opencl(SOURCE.replace("twice", "open"), "open", "n", 64, {"x": "n", "o": "n"})
+    with pytest.raises(KernelError, match="'open' needs a value for n"):
+        feature_columns([*kernels, bad], models())

@@ -16,9 +16,12 @@ import pytest
 
 import perfmodel as pm
 from perfmodel import report
-from perfmodel.basics.errors import FitError, MeasurementError, PerfmodelError
+from perfmodel.basics.errors import FitError, KernelError, MeasurementError, PerfmodelError
+from perfmodel.collection import kernel_generator
 from perfmodel.device import Device
+from perfmodel.kernels import remembered_program
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.loopy_program import LoopyProgram
 from perfmodel.measuring.campaign import NOT_REACHED
 from perfmodel.modelling.feature_table import MeasurementWarning, measure
 from perfmodel.modelling.rows import EVALUATION, Row
@@ -468,3 +471,42 @@ def test_the_demonstration_runs_and_resumes(
     errors = first["summary"]["overlap"]["errors"]
     assert len(errors) == 2
     assert all(entry["count"] == 13 for entry in errors.values())
+
+
+def test_a_calibration_alone_is_that_of_the_whole_recipe_and_needs_no_evaluation(simulated: Outcome) -> None:
+    class Unjudged(Simulated):
+        def evaluation_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
+            raise AssertionError("nothing is judged")
+
+    with pm.Store() as store:
+        found, notes = running.calibrate(Unjudged(), store=store)
+    assert not notes
+    assert {name: each.parameters for name, each in found.items()} == {
+        name: each.parameters for name, each in simulated.calibrations.items()
+    }
+    assert {row.kernel for row in found["whole"].rows} == {"matmul_sq", "global_copy"}
+
+
+def test_kernels_that_no_code_can_be_made_for_are_left_out_alone_with_their_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = vars(LoopyProgram)["content"].func
+
+    def content(program: LoopyProgram) -> str:
+        if "__local" in program.source:
+            raise KernelError("Loopy cannot generate code for kernel 'tiles': no")
+        return str(kept(program))
+
+    monkeypatch.setattr(remembered_program, "CATALOGUE", "elsewhere.")
+    monkeypatch.setattr(LoopyProgram, "content", property(content))
+    kernel_generator._open.cache_clear()
+    with pm.Store() as store:
+        found, notes = running.calibrate(Simulated(), store=store)
+    kernel_generator._open.cache_clear()
+    variants = {row.variant for row in found["madds"].rows if row.kernel == "matmul_sq"}
+    assert variants
+    assert all("tiled_prefetch=False" in variant for variant in variants)
+    assert len(notes) == 1
+    assert "matmul_sq" in notes[0]
+    assert "tiled_prefetch=True" in notes[0]
+    assert notes[0].endswith("cannot generate code for kernel 'tiles': no")

@@ -6,15 +6,11 @@ import math
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-
 import perfmodel as pm
-from perfmodel.basics.errors import PerfmodelError
 from perfmodel.device import find_device
 from perfmodel.measuring.protocol import Protocol
 from perfmodel.measuring.store import Store
 from perfmodel.tuning.searching import Step, search
-from perfmodel.tuning.side_by_side import side_by_side
 
 SOURCE = """__kernel void scale(__global float *a)
 {
@@ -76,16 +72,3 @@ def test_a_budget_leaves_one_batch() -> None:
     with Store(None) as store:
         steps = list(search(tuner, kernel, find_device("cpu"), store, protocol=ONCE, batch=2, budget_s=0))
     assert len(steps) == 2
-
-
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_things_are_done_side_by_side_in_their_order(workers: int) -> None:
-    offset = 5
-    assert side_by_side(lambda number: number + offset, range(7), workers) == list(range(5, 12))
-    with pytest.raises(ZeroDivisionError):
-        side_by_side(lambda number: 1 / number, [1, 0], workers)
-
-
-def test_no_workers_are_too_few() -> None:
-    with pytest.raises(PerfmodelError, match="give 1 or more"):
-        side_by_side(str, [1], 0)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics import json_values
+from perfmodel.basics.errors import PerfmodelError
 from perfmodel.cli import completion
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.projection import study_options
 from perfmodel.cli.options import Command, json_option, recipe_options
 
 if TYPE_CHECKING:
+    from perfmodel.modelling.calibration import Calibration
+    from perfmodel.recipes.recipe import Recipe
     from perfmodel.recipes.study import Study
 
 
@@ -27,6 +31,11 @@ def add(command: Command) -> None:
     name = added.add_argument("recipe", metavar="NAME", help="a recipe's or study's name; a wrong one lists them")
     completion.complete(name, "recipes")
     recipe_options(added, None)
+    added.add_argument(
+        "--calibrate-only",
+        action="store_true",
+        help="only fit a recipe's models; do not judge them",
+    )
     json_option(added)
     study_options(added)
     added = command(
@@ -34,7 +43,7 @@ def add(command: Command) -> None:
         "demo",
         "perfmodel demo --device gpu",
     )
-    added.set_defaults(recipe="demo")
+    added.set_defaults(recipe="demo", calibrate_only=False)
     recipe_options(added, "demo-out")
     json_option(added)
 
@@ -47,6 +56,10 @@ def _reproduce(parsed: argparse.Namespace) -> None:
     own = studies()
     with printing.only_document(parsed):
         if parsed.recipe in own:
+            if parsed.calibrate_only:
+                raise PerfmodelError(
+                    f"study {parsed.recipe!r} has no models of its own to calibrate; leave --calibrate-only out"
+                )
             data = _studied(own[parsed.recipe], parsed, command)
         else:
             data = _run(recipe(parsed.recipe, beside=own), parsed, command)
@@ -98,15 +111,17 @@ def _run(chosen: Any, parsed: argparse.Namespace, command: str) -> dict[str, Any
         print(f"device {device.key}: {device.name}, {device.platform}, driver {device.driver}")
         if not device.is_here:
             print(f"it is not on this machine; all times are those of {parsed.store}")
-        outcome = running.run(
-            chosen,
-            device=device,
-            store=store,
-            protocol=parsed.protocol,
-            budget_s=parsed.budget,
-            command=command,
-            tell=printing.teller(parsed),
-        )
+        conditions = {
+            "device": device,
+            "store": store,
+            "protocol": parsed.protocol,
+            "budget_s": parsed.budget,
+            "tell": printing.teller(parsed),
+        }
+        if parsed.calibrate_only:
+            found, notes = running.calibrate(chosen, **conditions)
+            return _calibrated(chosen, parsed, found, notes)
+        outcome = running.run(chosen, command=command, **conditions)
     printing.text(lambda: f"\n{report.weights(outcome)}\n\n{report.text(outcome)}\n")
     written = [str(path) for path in report.write(outcome, folder)]
     print("\n".join(f"written: {path}" for path in written))
@@ -118,4 +133,27 @@ def _run(chosen: Any, parsed: argparse.Namespace, command: str) -> dict[str, Any
         "written": written,
         "summary": outcome.summary,
         "notes": outcome.notes,
+    }
+
+
+def _calibrated(
+    chosen: Recipe, parsed: argparse.Namespace, found: Mapping[str, Calibration], notes: Sequence[str]
+) -> dict[str, Any]:
+    """Writes calibrations into the folder of results, and prints them; returns what ``--json`` says."""
+    written = []
+    for name, calibration in found.items():
+        path = Path(parsed.out or f"{chosen.name}-out") / f"calibration-{name}.json"
+        calibration.save(path)
+        written.append(str(path))
+    printing.text(lambda: "".join(f"\n{calibration}\n" for calibration in found.values()))
+    print("\n".join([*(f"note: {note}" for note in notes), *(f"written: {path}" for path in written)]))
+    first = next(iter(found.values()))
+    return {
+        "recipe": chosen.name,
+        "device": first.device.get("key"),
+        "protocol": first.protocol,
+        "store": parsed.store,
+        "written": written,
+        "summary": None,
+        "notes": notes,
     }

@@ -10,8 +10,9 @@ from concurrent.futures import Future
 from contextlib import suppress
 
 from perfmodel.basics.errors import StoreError
+from perfmodel.basics.progress import Progress
 from perfmodel.measuring.campaign.place import Place
-from perfmodel.measuring.campaign.progress import Progress
+from perfmodel.measuring.campaign.progress import show
 from perfmodel.measuring.campaign.work import DeviceWork
 from perfmodel.measuring.isolation.bench import BATCH_SECONDS, Batch, Task
 from perfmodel.measuring.isolation.interruption import LOOK_SECONDS, Interruption
@@ -65,7 +66,7 @@ class Run:
                     if not self._running and (self._is_spent() or not any(each.is_waiting for each in self._work)):
                         break
                     self._take_what_ends(WAKE_SECONDS)
-                    bar.show(self._work)
+                    show(bar, self._work)
         except BaseException:  # interrupted, or the store can't be written: what is known is kept as far as possible
             self._interruption.heed()
             self._place.close(is_interrupted=True)

@@ -6,16 +6,11 @@ process, and what makes the answers to its requests.
 
 from __future__ import annotations
 
-import ctypes
-import os
-import signal
 import sys
-import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 
-PR_SET_PDEATHSIG = 1
+from perfmodel.basics.lifetime import end_with
 
 
 def main() -> None:
@@ -25,20 +20,6 @@ def main() -> None:
     from perfmodel.measuring.isolation.serving import serve  # after all that must come first
 
     serve(int(sys.argv[1]), sys.argv[3])
-
-
-def end_with(parent: int) -> None:
-    """Has this process end after its parent, also while a kernel hangs; on Linux even while it is stopped."""
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
-
-
-def _leave_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
 
 
 if __name__ == "__main__":

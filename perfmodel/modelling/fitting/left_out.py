@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FitError
+from perfmodel.basics.side_by_side import side_by_side
 from perfmodel.expression import ModelString
 from perfmodel.modelling.fitting.linear import solve_directly
 from perfmodel.modelling.fitting.nonlinear import local_minimum
 from perfmodel.modelling.fitting.problem import Problem, pose
 
 Array = NDArray[np.float64]
+
+FEWEST_APART = 1000
+"""Fits to fewer measurements are done in this process."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,8 @@ def leave_out(
     groups: NDArray[Any],
     fitted: Mapping[str, float],
     **options: Any,
-) -> Iterator[LeftOut]:
-    """Leaves out each group of measurements in turn, fits to the others, and predicts it.
+) -> list[LeftOut]:
+    """Leaves out each group of measurements in turn, fits to the others, and predicts it; many, in several processes.
 
     Args:
         model: The parsed model string.
@@ -51,11 +55,12 @@ def leave_out(
         fitted: Parameters fitted to all measurements, from which each non-linear fit starts.
         options: `parameters`, `nonnegative` and `residuals`, as `perfmodel.modelling.fitting.fit` takes them.
 
-    Yields:
+    Returns:
         The groups in sorted order, without those whose absence leaves too few measurements for a fit.
     """
     compiled = model.compile()
-    for group in sorted(set(groups.tolist())):
+
+    def without(group: Any) -> LeftOut | None:
         inside = groups == group
         try:
             problem = pose(
@@ -67,11 +72,15 @@ def leave_out(
             )
             parameters = _refitted(problem, fitted)
         except FitError:
-            continue
+            return None
         chosen = {name: column[inside] for name, column in features.items()}
         with np.errstate(all="ignore"):
             predicted = np.broadcast_to(compiled(parameters, chosen), (int(inside.sum()),))
-        yield LeftOut(inside, parameters, np.array(predicted, dtype=np.float64))
+        return LeftOut(inside, parameters, np.array(predicted, dtype=np.float64))
+
+    several = sorted(set(groups.tolist()))
+    found = side_by_side(without, several, workers=None if len(output) >= FEWEST_APART else 1)
+    return [each for each in found if each is not None]
 
 
 def _refitted(problem: Problem, fitted: Mapping[str, float]) -> dict[str, float]:
