@@ -34,17 +34,17 @@ def of_programs(
     if len(places) < FEWEST_APART:
         return [function(kernel) for kernel in kernels]
 
-    def done(of_program: list[int]) -> tuple[list[Found], list[tuple[str, type[Warning]]]]:
+    def done(of_program: list[int]) -> tuple[list[Found], list[tuple[str, type[Warning], str, int]]]:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             found = [function(kernels[place]) for place in of_program]
-        return found, [(str(each.message), each.category) for each in said]
+        return found, [(str(each.message), each.category, each.filename, each.lineno) for each in said]
 
     with showing(doing, progress) as told:
         results = side_by_side(done, list(places.values()), told=told)
     by_place: dict[int, Found] = {}
     for of_program, (found, said) in zip(places.values(), results, strict=True):
         by_place.update(zip(of_program, found, strict=True))
-        for message, category in said:
-            warnings.warn(message, category, stacklevel=4)
+        for warning in said:
+            warnings.warn_explicit(*warning)
     return [by_place[place] for place in range(len(kernels))]
