@@ -21,7 +21,8 @@ from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import grid, percent
 from perfmodel.device import find_device
 from perfmodel.measuring.store import Store
-from perfmodel.modelling.predictor import CalibratedModel, PredictedTime
+from perfmodel.modelling.predictor import CalibratedModel
+from perfmodel.modelling.summary import is_within
 from perfmodel.models.gpu import Gpu
 from perfmodel.recipes.recipe import recipe
 from perfmodel.recipes.running import kernels_of
@@ -52,14 +53,9 @@ def line(
     errors = Errors.of(np.abs(ratios - 1))
     assert errors is not None  # there are kernels
     shares = (errors.within_30_percent, np.mean((ratios >= 0.5) & (ratios <= 2)))
-    covered = [is_within(each, second) for each, second in zip(found, seconds.tolist(), strict=True)]
+    covered = [is_within(second, each.interval_90) for each, second in zip(found, seconds.tolist(), strict=True)]
     figures = (errors.geometric_mean, errors.mean, errors.maximum, *shares, np.mean(covered))
     return [name, str(errors.count), *(percent(float(each)) for each in figures)]
-
-
-def is_within(estimate: PredictedTime, second: float) -> bool:
-    low, high = estimate.interval_90 or (0.0, None)
-    return (low or 0.0) <= second <= (np.inf if high is None else high)
 
 
 def main() -> None:

@@ -42,12 +42,13 @@ def covered(rows: Sequence[Row]) -> dict[str, float] | None:
         return None
     return {
         "count": len(judged),
-        "68": sum(_within(row.measured_s, row.interval_68_s) for row in judged) / len(judged),
-        "90": sum(_within(row.measured_s, row.interval_90_s) for row in judged) / len(judged),
+        "68": sum(is_within(row.measured_s, row.interval_68_s) for row in judged) / len(judged),
+        "90": sum(is_within(row.measured_s, row.interval_90_s) for row in judged) / len(judged),
     }
 
 
-def _within(measured: float | None, interval: Interval | None) -> bool:
+def is_within(measured: float | None, interval: Interval | None) -> bool:
+    """Returns whether a measured time lies in an interval, one of whose ends may be open; both have to be there."""
     assert measured is not None
     assert interval is not None
     low, high = interval

@@ -46,7 +46,7 @@ def test_a_kernel_of_opencl_c_is_changed_and_verified(h200: pm.Calibration, cpu:
     kernel = pm.Kernel.from_opencl(
         TILED, "transpose", ("n", "n"), (32, 32), {"out": "n*n", "a": "n*n"}, ["-DT=32"], n=4096
     )
-    found = pm.improve(kernel, h200, most=12)
+    found = pm.improve(kernel, h200, most=16)
     words = [each.words for each in found]
     assert "padding the rows of tile by one element" in words
     assert "-DT=16 instead of 32, in work-groups of 16 × 16" in words
@@ -54,7 +54,7 @@ def test_a_kernel_of_opencl_c_is_changed_and_verified(h200: pm.Calibration, cpu:
     rejected = {each.words: each.differs for each in found.rejected}
     assert not set(rejected) & set(words)
     assert all(rejected.values())
-    assert any("beyond the end" in why or "elements differ" in why for why in rejected.values())
+    assert any("elements differ" in why for why in rejected.values())
 
 
 def test_more_work_items_where_loops_take_steps_of_them(h200: pm.Calibration, cpu: Device) -> None:
