@@ -25,6 +25,9 @@ LINE = 64
 PAGE = 4096
 """Lines whose addresses differ by multiples of this share the few places of one set in each core's own caches."""
 
+TABLE = "constant"
+"""The tag of accesses to tables that a program itself declares: small, and kept by all work-items' accesses."""
+
 Numbers = Mapping[QuasiPolynomial, Floats]
 """The values of counts at some sizes."""
 
@@ -37,11 +40,13 @@ class Step:
         name: the same for all accesses that go through it together.
         extent: how many times.
         stride: bytes from one time to the next; None where no stride says.
+        is_guessed: whether how many times is known only together with other steps.
     """
 
     name: tuple[Any, ...]
     extent: Floats
     stride: Floats | None
+    is_guessed: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ class Stream:
         steps: from the innermost to the outermost.
         executed: how often, by work-items, at most.
         whole: bytes of the array; infinite where that is not known.
+        apart: how many of the accesses touch places of their own over the launch, the others' being neighbours of
+            these; None where that is not known.
         of_group: blocks by size that a work-group touches, as emulated groups showed where data decide on addresses.
     """
 
@@ -60,7 +67,23 @@ class Stream:
     steps: tuple[Step, ...]
     executed: Floats
     whole: Floats
+    apart: Floats | None
     of_group: Blocks | None = None
+
+    def together(self, blocks: list[tuple[Floats, Floats]], block: int) -> list[Floats]:
+        """Returns the bytes that all its accesses touch within each step, of the blocks that one of them does.
+
+        Rows above and below a window's middle are those of the next work-items after as many steps.
+        """
+        accesses, found = len(self.accesses), []
+        for number, _ in blocks:
+            if self.apart is None:
+                times: Floats = np.asarray(accesses**0.5)
+            else:
+                steps = np.maximum(number / blocks[0][0], 1.0)
+                times = self.apart * (1 + (np.sqrt(accesses / self.apart) - 1) / steps)
+            found.append(np.minimum(number * times, np.maximum(self.whole / block, number)) * block)
+        return found
 
     @property
     def item(self) -> int:
@@ -96,10 +119,7 @@ class Stream:
                     known = np.minimum(known, of_group)
                 blocks = np.minimum(blocks, np.maximum(known, 1.0))
             reach = self.accesses[0].reach
-            if reach is not None:
-                blocks = np.minimum(blocks, max(reach / block, 1.0))
-            elif step.stride is None or np.any(unknown > 1):
-                blocks = np.minimum(blocks, np.maximum(self.whole / block, 1.0))
+            blocks = np.minimum(blocks, np.maximum((self.whole if reach is None else reach) / block, 1.0))
             before = blocks
             is_spread = unknown > 1 if sampled is None else np.asarray(True)
             room = np.where(is_spread | (block >= PAGE), blocks, blocks * (PAGE / LINE) / lines)
@@ -153,24 +173,39 @@ class Stream:
 
 
 def distinct(steps: Sequence[Step], item: int, block: int) -> tuple[Floats, Floats]:
-    """Returns the blocks that accesses at these strides touch, and how many places of a page their lines lie at."""
+    """Returns the blocks that accesses at these strides touch, and how many places of a page their lines lie at.
+
+    Jumps that go on where others ended make one comb with them, so that what both touch counts once; those of a guessed
+    extent do not, as that says nothing of where they end.
+    """
     span: Floats = np.asarray(float(item))
     count: Floats = np.asarray(1.0)
     places: Floats = np.asarray(1.0)
+    teeth: Floats = np.asarray(1.0)  # of the comb that the last jumps are, how far apart, and the places of one so wide
+    apart: Floats = np.asarray(np.nan)
+    of_comb: Floats = np.asarray(1.0)
     if steps:
         known = [np.abs(step.stride) for step in steps if step.stride is not None]
-        both = np.stack(np.broadcast_arrays(*(step.extent for step in steps), *known))
-        extents, strides = both[: len(steps)], both[len(steps) :]
-        order = np.argsort(strides, axis=0, kind="stable")
-        extents, strides = np.take_along_axis(extents, order, 0), np.take_along_axis(strides, order, 0)
-        for extent, stride in zip(extents, strides, strict=True):
+        guessed = [np.asarray(step.is_guessed, np.float64) for step in steps]
+        each = np.stack(np.broadcast_arrays(*(step.extent for step in steps), *known, *guessed))
+        each = each.reshape(3, len(steps), *each.shape[1:])
+        order = np.argsort(each[1], axis=0, kind="stable")
+        for extent, stride, is_guessed in zip(*(np.take_along_axis(values, order, 0) for values in each), strict=True):
             moves = (extent > 1) & (stride > 0)
             joins = moves & (stride <= np.maximum(span, block))
             jumps = moves & ~joins
             span = np.where(joins, span + (extent - 1) * stride, span)
-            count = np.where(jumps, count * extent, count)
+            further = stride / apart
+            lengthens = jumps & (is_guessed == 0) & (further <= teeth) & (further == np.rint(further))
+            longer = teeth + (extent - 1) * further
+            count = np.where(lengthens, count / teeth * longer, np.where(jumps, count * extent, count))
+            begins = jumps & ~lengthens
             period = PAGE / np.gcd(np.maximum(np.rint(stride), 1).astype(np.int64), PAGE)
-            places = np.where(jumps, places * np.minimum(extent, period), places)
+            of_comb = np.where(begins, period, of_comb)
+            before = np.where(lengthens, np.minimum(teeth, of_comb), 1.0)
+            teeth = np.where(lengthens, longer, np.where(begins, extent, teeth))
+            places = np.where(jumps, places / before * np.minimum(teeth, of_comb), places)
+            apart = np.where(begins, stride, apart)
     blocks = count * np.maximum(span / block, 1.0)
     return blocks, np.minimum(np.maximum(span / LINE, 1.0) * places, PAGE / LINE)
 
@@ -196,7 +231,9 @@ def counts_needed(counts: KernelCounts) -> list[QuasiPolynomial]:
         found += [stride for each in strides for stride in each.values() if stride is not None]
         found.append(access.executions.workitem)
     found += [chain.iterations.workitem for chain in counts.chains]
-    found += [footprint.size for footprint in counts.footprints if footprint.size is not None]
+    found += [access.footprint for access in counts.accesses if access.footprint is not None]
+    for footprint in counts.footprints:
+        found += [count for count in (footprint.size, footprint.elements) if count is not None]
     return list(dict.fromkeys(found))
 
 
@@ -227,9 +264,9 @@ class Walk:
             crowded: dict[tuple[Any, ...], Floats] = {}
             nothing = np.asarray(0.0)
             for stream, blocks in zip(self.streams, self.touched(block), strict=True):
-                rows = len(stream.accesses) ** 0.5
-                for step, (number, room) in zip(stream.steps, blocks, strict=True):
-                    together[step.name] = together.get(step.name, nothing) + number * block * rows
+                together_here = stream.together(blocks, block)
+                for step, (_, room), touched in zip(stream.steps, blocks, together_here, strict=True):
+                    together[step.name] = together.get(step.name, nothing) + touched
                     crowded[step.name] = np.maximum(crowded.get(step.name, nothing), room * block)
             if block < PAGE:
                 together = {name: np.maximum(each, crowded[name]) for name, each in together.items()}
@@ -271,7 +308,7 @@ def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
     with_barriers = _loops_with_barriers(counts)
     found: dict[tuple[Any, ...], list[AccessCount]] = {}
     for access in counts.accesses:
-        if access.space == "global":
+        if access.space == "global" and TABLE not in access.tags:
             strides = (access.local_strides, access.group_strides, access.loop_strides)
             key = (access.variable, access.bits, *(tuple(each.items()) for each in strides))
             found.setdefault(key, []).append(access)
@@ -285,9 +322,25 @@ def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
         footprint = counts.footprint_of(alike[0].variable, alike[0].direction)
         of_group = None if footprint is None or alike[0].touched is None else footprint.touched
         made.append(
-            Stream(accesses=tuple(alike), steps=tuple(steps), executed=executed, whole=whole, of_group=of_group)
+            Stream(
+                accesses=tuple(alike),
+                steps=tuple(steps),
+                executed=executed,
+                whole=whole,
+                apart=_apart(counts, alike, numbers),
+                of_group=of_group,
+            )
         )
     return made
+
+
+def _apart(counts: KernelCounts, alike: Sequence[AccessCount], numbers: Numbers) -> Floats | None:
+    """Returns how many of these accesses touch places of their own: what all touch together, by what one touches."""
+    footprint = counts.footprint_of(alike[0].variable, "any")
+    if footprint is None or footprint.elements is None or alike[0].footprint is None:
+        return None
+    touched = numbers[footprint.elements] / np.maximum(numbers[alike[0].footprint], 1.0)
+    return np.clip(touched, 1.0, len(alike))
 
 
 def _whole(counts: KernelCounts, variable: str, numbers: Numbers) -> Floats:
@@ -305,7 +358,7 @@ def _steps(
     counts: KernelCounts,
     access: AccessCount,
     numbers: Numbers,
-    extents: Sequence[Floats],
+    extents: Sequence[tuple[Floats, bool]],
     with_barriers: frozenset[tuple[str, ...]],
     lanes: int,
 ) -> list[Step]:
@@ -318,12 +371,16 @@ def _steps(
         return None if found is None else numbers[found] * item * times
 
     loops = tuple(access.loop_strides)
+
+    def through(kind: str, place: int) -> Step:
+        extent, is_guessed = extents[place]
+        return Step((kind, loops[:place]), extent, stride(access.loop_strides, loops[place]), is_guessed)
+
     outer = max((n for n in range(len(loops) + 1) if loops[:n] in with_barriers), default=0)
     local = [numbers[size] for size in counts.local_size]
     width = np.minimum(local[0], lanes) if local else np.asarray(1.0)
     steps = [Step(("lanes",), width, stride(access.local_strides, 0))]
-    for place in reversed(range(outer, len(loops))):
-        steps.append(Step(("loop", loops[:place]), extents[place], stride(access.loop_strides, loops[place])))
+    steps += [through("loop", place) for place in reversed(range(outer, len(loops)))]
     for axis, size in enumerate(local):
         rows, by = (
             (size, stride(access.local_strides, axis))
@@ -334,20 +391,20 @@ def _steps(
             )
         )
         steps.append(Step(("axis", axis, loops[:outer]), rows, by))
-    for place in reversed(range(outer)):
-        steps.append(Step(("around", loops[:place]), extents[place], stride(access.loop_strides, loops[place])))
+    steps += [through("around", place) for place in reversed(range(outer))]
     for axis, groups in enumerate(_grid(counts)):
         steps.append(Step(("groups", axis), numbers[groups], stride(access.group_strides, axis)))
     return steps
 
 
-def _extents(loops: tuple[str, ...], iterations: Mapping[tuple[str, ...], Floats]) -> list[Floats]:
-    """Returns the iterations of each of these loops; of those whose number is known only together, alike."""
+def _extents(loops: tuple[str, ...], iterations: Mapping[tuple[str, ...], Floats]) -> list[tuple[Floats, bool]]:
+    """Returns the iterations of each of these loops, and whether that is a guess: of those whose number is known only
+    together, alike."""
     known = [place for place in range(len(loops) + 1) if loops[:place] in iterations]
-    extents: list[Floats] = []
+    extents: list[tuple[Floats, bool]] = []
     for first, last in itertools.pairwise(known):
         together = np.maximum(iterations[loops[:last]] / np.maximum(iterations[loops[:first]], 1e-9), 1.0)
-        extents += [together ** (1 / (last - first))] * (last - first)
+        extents += [(together ** (1 / (last - first)), last - first > 1)] * (last - first)
     return extents
 
 

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Iterable
 
 import numpy as np
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.counts import AccessCount, KernelCounts
+from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.features.memory_access import ZERO, Floats, Sizes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
@@ -96,18 +98,30 @@ class LanesFeature(CountedFeature):
         apart = "narrow" if access.bits < WORD_BITS else "gathered"
         stride = access.local_strides.get(0, ZERO)
         if stride is None:
-            return np.asarray(float(self.kind == apart))
+            beside_in_a_row = access.bits / WORD_BITS if self.kind == "unit" else 0.0
+            return np.asarray(beside_in_a_row if is_along_a_row(access) else float(self.kind == apart))
         step = stride(sizes)
-        # What lanes have at the same place of arrays of their own is put side by side.
-        beside = step == 0 if access.space == "scratch" else (step == 1) | (step == -1)
-        if "hidden" in access.tags or has_odd_pitch(access):
-            beside = beside & False
-        same = (step == 0) & ~beside
-        if self.kind == "uniform":
-            return np.where(same, 1.0, 0.0)
-        if self.kind == "unit":
-            return np.where(beside, access.bits / WORD_BITS, 0.0)
-        return np.where(same | beside | (self.kind != apart), 0.0, 1.0)
+        if access.space == "scratch":  # what lanes have at one place of arrays of their own is put side by side
+            places = {"unit": step == 0}
+        elif "hidden" in access.tags or has_odd_pitch(access):
+            places = {"uniform": step == 0}
+        else:
+            places = {"uniform": step == 0, "unit": (step == 1) | (step == -1)}
+        if self.kind in places:
+            return np.where(places[self.kind], access.bits / WORD_BITS if self.kind == "unit" else 1.0, 0.0)
+        if self.kind != apart:
+            return np.asarray(0.0)
+        return np.where(functools.reduce(operator.or_, places.values()), 0.0, 1.0)
+
+
+def is_along_a_row(access: AccessCount) -> bool:
+    """Returns True if data decide on the row of an array alone, along which a compiler sees neighbours, and emulated
+    groups touched no more blocks than neighbours lie in."""
+    if "hidden" in access.tags or access.touched is None:
+        return False
+    lanes_bytes, blocks = SUBGROUP_SIZE * access.bits // 8, dict(access.touched)
+    block = min(blocks)
+    return blocks[block] <= lanes_bytes / block + 1
 
 
 def has_odd_pitch(access: AccessCount) -> bool:

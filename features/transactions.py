@@ -7,8 +7,9 @@ memory accesses"), local memory in banks, each of which serves one word at a tim
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,9 +41,14 @@ def blocks(addresses: NDArray[np.int64], item: int, block: int) -> float:
     return float(_distinct(np.concatenate(touched, axis=-1))[1].sum(axis=-1).mean())
 
 
-def cycles_of_banks(addresses: NDArray[np.int64], item: int, banks: int) -> float:
-    """Returns the cycles that local memory takes, on average over rows; see `perfmodel.counting.banks`."""
-    return float(bank_cycles(np.atleast_2d(addresses), item, banks)[0].mean())
+def cycles_of_banks(addresses: NDArray[np.int64], item: int, banks: int, handed_out: float = math.inf) -> float:
+    """Returns the cycles that local memory takes, on average over rows; see `perfmodel.counting.banks`.
+
+    Args:
+        handed_out: bytes that work-items get in a cycle at most.
+    """
+    rows = np.atleast_2d(addresses)
+    return float(np.maximum(bank_cycles(rows, item, banks)[0], rows.shape[1] * item / handed_out).mean())
 
 
 def passes_of_banks(addresses: NDArray[np.int64], item: int, banks: int) -> float:
@@ -63,10 +69,13 @@ def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bo
     return ordered, is_first
 
 
+HANDED_OUT = {"global": 1, "local": 2}
+"""Words for each bank that work-items get or give in a cycle at most, each as often as it is asked for: on an H100, 16
+bytes for all from one place take 4 cycles and, from local memory, 2; 8 bytes take 2 and 1."""
 FLAGS = ("distinct", "fresh")
 LINE_BYTES = 128
-KINDS = {"block": blocks, "banks": cycles_of_banks}
-OF_ATOMICS = {"sector_passes": passes_of_sectors, "bank_passes": passes_of_banks}
+KINDS: Mapping[str, Callable[..., float]] = {"block": blocks, "banks": cycles_of_banks}
+OF_ATOMICS: Mapping[str, Callable[..., float]] = {"sector_passes": passes_of_sectors, "bank_passes": passes_of_banks}
 """Atomics have these in place of `KINDS`."""
 QUESTIONS = {**KINDS, **OF_ATOMICS}
 
@@ -88,12 +97,14 @@ class BySubgroups:
 
     Attributes:
         is_added_up: whether a compiler adds up first what a sub-group has for one place.
+        handed_out: bytes that work-items get in a cycle of the banks at most.
     """
 
     kind: str
     size: int
     width: int
     is_added_up: bool = False
+    handed_out: float = math.inf
 
     @property
     def period(self) -> int:
@@ -103,6 +114,8 @@ class BySubgroups:
         if self.is_added_up and addresses.min() == addresses.max():
             return 1.0
         needs = QUESTIONS[self.kind]
+        if self.kind == "banks":
+            needs = partial(cycles_of_banks, handed_out=self.handed_out)
         whole = len(addresses) // self.width * self.width
         if whole == 0:
             return needs(addresses[None], item, self.size)
@@ -208,6 +221,22 @@ class TransactionFeature(AccessFeature):
 
     def at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the transactions (or cycles) of one execution, on average over the sub-groups of a work-group."""
+        found, handed_out = self._touched_at_once(counts, access, sizes), self.handed_out(access)
+        return np.maximum(found, self.bytes_at_once(access, sizes) / handed_out) if handed_out < math.inf else found
+
+    def handed_out(self, access: AccessCount) -> float:
+        """Returns the bytes that work-items get or give in a cycle at most, where cycles are asked for and they do."""
+        if self.kind != "banks" or access.direction == "atomic" or "copied" in access.tags:
+            return math.inf
+        return HANDED_OUT.get(access.space, math.inf) * self.size * WORD_BYTES
+
+    def bytes_at_once(self, access: AccessCount, sizes: Sizes) -> Floats:
+        """Returns the bytes that a sub-group's work-items get or give in one execution, be they all from one place."""
+        made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
+        items = np.divide(access.executions.workitem(sizes), made, out=np.zeros_like(made), where=made > 0)
+        return items * (access.bits / 8)
+
+    def _touched_at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         is_of_banks = self.kind == "banks" and access.space == "local"
         kind = "bank_passes" if is_of_banks and access.direction == "atomic" else self.kind
         if access.recorded is not None:
@@ -215,7 +244,13 @@ class TransactionFeature(AccessFeature):
             recorded = access.recorded(self.width, kind, self.size)
             return np.divide(recorded, made, out=np.zeros_like(made), where=made > 0)
         is_added_up = kind in OF_ATOMICS and access.dtype in ADDED_UP_TYPES
-        question = BySubgroups(kind, self.size, self.width, is_added_up)
+        question = BySubgroups(
+            kind=kind,
+            size=self.size,
+            width=self.width,
+            is_added_up=is_added_up,
+            handed_out=self.handed_out(access),
+        )
         found = of_group(counts, access, sizes, question) if access.space != "scratch" else None
         if found is not None:
             return self.of_active(found, counts, access, sizes)

@@ -48,6 +48,8 @@ DIVIDED = {
     "p_f64_sqrt": _named("float64", "sqrt rsqrt"),
     "p_i32_div": OPERATIONS["p_i32_div"],
 }
+DIVIDED_AT_ONCE = 4
+"""Numbers that the unit divides in the time of one: wider vectors take as many times longer as they are wider."""
 # A vector has room for half as many whole numbers of 64 bits.
 WIDE = {
     "p_i32": [*OPERATIONS["p_i64"], *OPERATIONS["p_i64_mul"]],
@@ -111,10 +113,11 @@ launch   = p_launch * f_sync_kernel_launch + p_wake * min(f_thread_groups - 1, 1
            + p_group * f_thread_groups + p_start * min(f_thread_groups, 256)
 busy     = ceil(f_thread_groups / p_units) * p_units / f_thread_groups
 full     = f_vector_steps_{width} * {lanes} / f_work_items
-left     = p_left * f_vector_steps_left_{width} * {lanes} / f_work_items
+single   = f_vector_steps_left_{width} * {lanes} / f_work_items
+left     = p_left * single
 vectors  = busy * (full + left)
 compute  = vectors * ({operations(STRAIGHT)})
-divide   = vectors * ({operations(DIVIDED)})
+divide   = busy * (full + {DIVIDED_AT_ONCE} / {lanes} * single) * ({operations(DIVIDED)})
 apart    = busy * ({lanes} * full + left) * (p_gather * {moved("load_gathered")}
            + p_scatter * {moved("store_gathered")}
            + p_narrow * ({moved("load_narrow")} + {moved("store_narrow")}))

@@ -70,7 +70,8 @@ TERMS: dict[str, Meaning] = {
     ),
     "busy": Meaning("how much more the busiest core has to do than the mean"),
     "full": Meaning("the part of work-items that are lanes of a vector"),
-    "left": Meaning("the part of work-items that fill no vector, times what each costs beside one"),
+    "single": Meaning("work-items that fill no vector, for each vector that could be full"),
+    "left": Meaning("these, times what each costs beside a vector"),
     "vectors": Meaning("vectors of the busiest core, and what is left over, for each one that could be full"),
     "compute": Meaning(
         "operations of vectors",

@@ -64,6 +64,8 @@ CALLED = "\n           + ".join(
 # go to memory for the part of their reach that is beyond the cache.
 LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
 LINES, SECTORS = (f"f_mem_transactions_global_load_block:{size}" for size in (128, 32))
+STORED_LINES, STORED_SECTORS = (f"f_mem_transactions_global_store_block:{size}" for size in (128, 32))
+STORED = "f_mem_footprint_global_store_granularity:workgroup_block"
 LOADS = "f_mem_access_global_load{}_granularity:subgroup"
 SINGLE = f"max({LINES} / max({SECTORS}, 1) - 0.25, 0) * {LOADS.format('_class:complex')} / max({LOADS.format('')}, 1)"
 MISSED = "f_mem_scattered_global_load_fresh_block:32_reach:>8000000"
@@ -80,7 +82,10 @@ SPARSE_LOADED, SPARSE_STORED = (
 )
 
 WAITS = "f_mem_waits_global_granularity"
+ROUNDS = "f_mem_rounds_global_granularity"
 FRESH = "f_mem_rounds_global_fresh_granularity:longest"
+STORED_AGAIN = f"max({STORED_SECTORS} - {STORED_SECTORS}_fresh, 0)"
+AT_ONCE = f"/ max({ROUNDS}:subgroup, 1) * together"
 
 # Products of matrices on tensor cores, as multiplications of halves that take as long.
 OF_HALVES = {"float16": 1, "bfloat16": 1, "tfloat32": 2, "int8": 0.5, "float8": 0.5, "float64": 14.8}
@@ -103,12 +108,14 @@ room     = min(p_resident_groups, p_resident_items / slots, p_registers / (slots
                p_local_bytes / (f_held_local + 1024))
 resident = group * max(floor(room), 1)
 together = min(f_work_items, resident * p_units)
+longest  = {ROUNDS}:longest / group / max({ROUNDS}:workgroup, 1)
 issued   = {ISSUED}
            + p_branch * f_branch_if_granularity:subgroup
            + p_access * f_mem_access_global_load_granularity:subgroup
            + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local
 compute  = {BUSY} * issued
-lines    = p_l1_global * f_mem_transactions_global_load_banks:32 + p_l1_line * f_mem_transactions_global_load_block:128
+lines    = overlap(p_l1_global * f_mem_transactions_global_load_banks:32, p_l1_line * {LINES}, 4)
+           + p_l1_store * {STORED_LINES}
 local    = p_l1_local * (f_mem_transactions_local_banks:32 + f_sync_collective_subgroup_shuffle_granularity:subgroup)
 fetched  = (lines + p_l1_global * f_mem_access_scratch_load_granularity:subgroup
            + p_constant * f_mem_transactions_global_load_block:4_tag:constant
@@ -126,24 +133,28 @@ lost     = (unit / p_near_loaded) ** 4 / (1 + (unit / p_near_loaded) ** 4)
 again    = {REPEATED} * lost
 reused   = min({LOADED} / f_work_items * together, f_mem_footprint_global_load_block:64)
 further  = (reused / p_cache) ** 4
+rows     = (min(4 * {LINES} {AT_ONCE}, reused) / p_units / p_near_loaded) ** 4
+dropped  = rows / (1 + rows)
+open     = min({SECTORS} {AT_ONCE}, reused) + min({STORED_SECTORS} {AT_ONCE}, {STORED}:32 / f_work_items * together)
+gone     = (2 * open / p_cache) ** 4 / (1 + (2 * open / p_cache) ** 4)
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
 l2       = p_l2_load * (spilled + again) + p_l2_scratch * written
            + p_l2_atomic * f_mem_transactions_global_atomic_block:32
            + (p_l2_load + p_l2_single * {SINGLE}) * {LOADED}_beyond:65536
-           + p_l2_line * f_mem_transactions_global_store_block:128
-           + p_l2_partial * max(f_mem_footprint_global_store_granularity:workgroup_block:32
-                                - f_mem_footprint_global_store_granularity:workgroup_block:4, 0)
+           + p_l2_line * {STORED_LINES}
+           + p_l2_partial * max({STORED}:32 - {STORED}:4, 0)
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together
 filled   = f_mem_footprint_global_block:32 / p_cache
 missed   = filled ** 8 / (1 + filled ** 8)
 scatter  = p_scatter * (max({MISSED} - p_kept * {TURNS}, 0) + beyond * spilled * {SPARSE_LOADED})
-           + p_scatter_store * (max({STRAY} - p_kept * {STRAY_TURNS}, 0) + beyond * written * {SPARSE_STORED})
+           + p_scatter_store * (max({STRAY} - p_kept * {STRAY_TURNS}, 0) + 32 * {STORED_AGAIN} * gone
+                                + beyond * written * {SPARSE_STORED})
 dram     = p_dram * (missed * (f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)
                      + beyond * (spilled + written) + {REPEATED} * further / (1 + further)) + scatter
 whole    = min({LOADED} * slots / 32 / max(32 * {SECTORS}, 1), 1)
-fresh    = min({FRESH}, whole * f_mem_rounds_global_granularity:longest)
-far      = min({WAITS}:longest, fresh + ({FRESH} - fresh) * lost)
+fresh    = min({FRESH}, whole * {ROUNDS}:longest)
+far      = min({WAITS}:longest, fresh + ({FRESH} - fresh) * lost + max({ROUNDS}:longest - {FRESH}, 0) * dropped)
 shared   = min(f_mem_footprint_global_load_block:64 / max({LOADED}, 1), 1) ** 0.5
 called   = {CALLED}
 waits    = p_wait_scratch * f_mem_waits_scratch_granularity:longest
@@ -152,8 +163,7 @@ waits    = p_wait_scratch * f_mem_waits_scratch_granularity:longest
            + p_wait_op * {ONE_BY_ONE}
            + p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW}
            + 32 * p_units * (lines + local)
-even     = max(f_mem_waits_global, 1) / max({WAITS}:longest, 1)
-latency  = waits * max(1 / f_work_items, even / together)
+latency  = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
 chip     = overlap(compute, l1, latency, tensor, p_chip)
 transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend, p_overlap))
 """

@@ -224,13 +224,19 @@ PARAMETERS: dict[str, Meaning] = {
         advice={NEIGHBOURS.format("load"): f"{LOAD_CYCLES} - 1.9", FEWER_LOADS: ""},
         reads={"{:.3g} TB/s": "128e-12 / p_l1_global"},
         physical={"H200": Physical(33.45, 33.45, "128 bytes a clock and compute unit, 1.98 GHz")},
-        lacks="the tags' part of the same cycle has a price of its own, `p_l1_line`: both together are one cycle",
     ),
     "p_l1_line": Meaning(
         "lines of 128 bytes that loads touch",
         {"{:.2g} times the lines that their bytes fill": LOAD_LINES},
         {NEIGHBOURS.format("load"): f"{LOAD_LINES} - 1.9", FEWER_LOADS: ""},
         {"{:.3g} T lines/s": "1e-12 / p_l1_line"},
+    ),
+    "p_l1_store": Meaning(
+        words="lines of 128 bytes that stores touch, on their way through the first-level caches",
+        figures={"{:.2g} times the lines that their bytes fill": STORE_LINES},
+        advice={NEIGHBOURS.format("store"): f"{STORE_LINES} - 1.3", "fewer or wider stores would help": ""},
+        reads={"{:.3g} T lines/s": "1e-12 / p_l1_store"},
+        physical={"H200": Physical(0.26, 0.26, "a line a clock and compute unit, 1.98 GHz")},
     ),
     "p_l1_local": Meaning(
         words="accesses to local memory",

@@ -40,6 +40,7 @@ SCALES: dict[str, str] = {
     "p_mma": "1 / (f_device_units * f_device_clock)",
     "p_l1_global": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
     "p_l1_line": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
+    "p_l1_store": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
     "p_l1_local": "1 / (f_device_units * f_device_clock * f_device_local_bandwidth)",
     "p_apart": "f_device_memory_units ** 2",
     "p_constant": "1 / (f_device_units * f_device_clock)",

@@ -6,9 +6,7 @@ from perfmodel.modelling.meaning import Meaning
 from perfmodel.models.unified_plus import FAST
 
 # What the busiest compute unit has to do, against the mean: whole work-groups, at least the one with the longest loops.
-BUSY = """\
-max(ceil(f_thread_groups / p_units), f_mem_rounds_global_granularity:longest / f_work_items * f_thread_groups
-             / max(f_mem_rounds_global_granularity:workgroup, 1)) * p_units / f_thread_groups"""
+BUSY = "max(ceil(f_thread_groups / p_units), longest) * p_units / f_thread_groups"
 # Operations that come one after the other: on what loops carry on, on what each iteration loads, and within functions
 # that are called.
 ONE_BY_ONE = f"""\
@@ -52,6 +50,7 @@ TERMS: dict[str, Meaning] = {
     ),
     "resident": Meaning("work-items that a compute unit holds at a time, where there are enough"),
     "together": Meaning("work-items that run at a time on all compute units"),
+    "longest": Meaning("iterations of the work-group with the longest loops, over those of the mean"),
     "issued": Meaning("instructions that sub-groups issue, each at its price"),
     "compute": Meaning(
         "instructions that compute units issue",
@@ -63,7 +62,7 @@ TERMS: dict[str, Meaning] = {
             "fewer instructions would help: wider loads, unrolled loops, addresses computed once": "",
         },
     ),
-    "lines": Meaning("cycles of the first-level caches, by the lines and banks that loads go to"),
+    "lines": Meaning("cycles of the first-level caches, by the lines and banks that loads and stores go to"),
     "local": Meaning("cycles of local memories"),
     "fetched": Meaning("cycles of the first-level caches"),
     "l1": Meaning("cycles of the first-level caches and local memories"),
@@ -78,6 +77,10 @@ TERMS: dict[str, Meaning] = {
     "again": Meaning("bytes that are loaded again, in another pass, and that the first-level cache has lost"),
     "reused": Meaning("what the work-groups that run at a time load"),
     "further": Meaning("what all that run at a time load, by what the last-level cache keeps of it"),
+    "rows": Meaning("lines that all that run at a time load from at once, by what the first-level caches keep"),
+    "dropped": Meaning("the part of them that the first-level caches do not keep until the next iteration"),
+    "open": Meaning("sectors that all that run at a time load from and store to at once"),
+    "gone": Meaning("the part of them that the last-level cache does not keep until the next iteration"),
     "contend": Meaning(
         "atomics and stores to one place, done one after the other",
         {
@@ -120,7 +123,6 @@ TERMS: dict[str, Meaning] = {
     "shared": Meaning("how much of what work-groups load comes from memory for them, not for others before"),
     "called": Meaning("instructions of functions that are called, each at its price"),
     "waits": Meaning("what the longest work-item waits for, times the work-items"),
-    "even": Meaning("waits of a work-item, on average over those of the longest"),
     "latency": Meaning(
         "what work-items wait for: the longest by itself, or all in turn where few run at a time", FILLED, PARALLEL
     ),

@@ -119,7 +119,8 @@ class AccessCount:
         space: ``global`` (also what OpenCL calls constant), ``local``, ``private`` or ``scratch``: private arrays that
             lie in memory.
         tags: those of its Loopy program; ``image`` where it goes to an image, ``constant`` where to constant memory,
-            ``hidden`` where a processor's compiler does not see whether neighbours touch neighbouring places.
+            ``hidden`` where a processor's compiler does not see whether neighbours touch neighbouring places,
+            ``copied`` where data go from one memory to another, and to no work-item.
         direction: ``load``, ``store`` or ``atomic``.
         bits: width of the access: of its type, times the components of a vector.
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 
 from perfmodel.ptx.control_flow import ControlFlow
-from perfmodel.ptx.dataflow import Dataflow
+from perfmodel.ptx.dataflow import Dataflow, parameter_behind, written
 from perfmodel.ptx.inlining import Kernel, kernel_of
 from perfmodel.ptx.reading.reader import read
 
@@ -20,6 +20,18 @@ class Code:
     @cached_property
     def dataflow(self) -> Dataflow:
         return Dataflow(self.flow)
+
+    @cached_property
+    def converted(self) -> frozenset[str]:
+        """The parameters that are made addresses in a space: surely pointers."""
+        uses = self.dataflow.uses
+        return frozenset(
+            name
+            for block in self.flow.blocks
+            for each in block.instructions
+            for name in parameter_behind(each)
+            if any(use.opcode == "cvta" for register in written(each) for use in uses.get(register, ()))
+        )
 
 
 @lru_cache(maxsize=64)

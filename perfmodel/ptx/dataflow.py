@@ -85,6 +85,16 @@ def address_of(instruction: Instruction) -> Address | None:
     return next((operand for operand in instruction.operands if isinstance(operand, Address)), None)
 
 
+def parameter_behind(instruction: Instruction) -> set[str]:
+    """Returns the parameter of a pointer's width that an instruction loads, if it does."""
+    if instruction.opcode != "ld" or not instruction.has("param"):
+        return set()
+    address = address_of(instruction)
+    if address is None or not isinstance(address.base, Symbol):
+        return set()
+    return {address.base.name} if len(instruction.types) == 1 and instruction.types[0].bits == 64 else set()
+
+
 class Dataflow:
     """The flow of values through a kernel's registers.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perfmodel.basics.graphs import reached
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.dataflow import ACCESSING, LOADS, STORES, address_of, registers_in, written
+from perfmodel.ptx.dataflow import ACCESSING, LOADS, STORES, address_of, parameter_behind, registers_in
 from perfmodel.ptx.syntax import Instruction, Register, Symbol, Variable
 from perfmodel.ptx.types import Type
 
@@ -47,9 +47,9 @@ def parameters_of(code: Code) -> tuple[Parameter, ...]:
 def roots(code: Code, access: Instruction) -> set[str]:
     """Returns the parameters of pointers' width whose values an access's address is a sum of: at most one is its
     array."""
-    found = {name for each in _summands(code, access) for name in _parameter_behind(each)}
+    found = {name for each in _summands(code, access) for name in parameter_behind(each)}
     names = found & {v.name for v in code.kernel.parameters if v.n_bytes == 8 and not v.is_array}
-    return names & _converted(code) or names
+    return names & code.converted or names
 
 
 def has_loaded_pointer(code: Code, access: Instruction) -> bool:
@@ -84,26 +84,7 @@ def _summands(code: Code, access: Instruction, bits: int = 64) -> set[Instructio
     return found
 
 
-def _converted(code: Code) -> frozenset[str]:
-    """Returns the parameters that are made addresses in a space: surely pointers."""
-    return frozenset(
-        name
-        for block in code.flow.blocks
-        for each in block.instructions
-        for name in _parameter_behind(each)
-        if any(use.opcode == "cvta" for register in written(each) for use in code.dataflow.uses.get(register, ()))
-    )
-
-
 _ADDING = frozenset(("add", "sub", "mov", "cvta", "selp", "mad", "or"))
-
-
-def _parameter_behind(instruction: Instruction) -> set[str]:
-    address = address_of(instruction)
-    is_load = instruction.opcode == "ld" and instruction.has("param") and address is not None
-    if not is_load or address is None or not isinstance(address.base, Symbol):
-        return set()
-    return {address.base.name} if len(instruction.types) == 1 and instruction.types[0].bits == 64 else set()
 
 
 def _parameter(code: Code, variable: Variable, accesses: list[Instruction]) -> Parameter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ class Type:
     def bytes(self) -> int:
         return self.bits // 8
 
-    @property
+    @cached_property
     def numpy(self) -> np.dtype[Any]:
         """The type that its values are computed in; a packed type's, that of one of its lanes."""
         if self.kind == "p":
@@ -39,7 +40,7 @@ class Type:
         letter = {"s": "i", "u": "u", "b": "u", "f": "f"}[self.kind]
         return np.dtype(f"{letter}{self.bits // self.lanes // 8}")
 
-    @property
+    @cached_property
     def raw(self) -> np.dtype[Any]:
         """The type of the bits that a register of this width holds."""
         return np.dtype(bool) if self.kind == "p" else np.dtype(f"u{max(self.bits // 8, 1)}")
@@ -53,7 +54,7 @@ class Type:
     def is_float(self) -> bool:
         return self.kind == "f"
 
-    @property
+    @cached_property
     def dtype(self) -> str:
         """The name that features have for it: bits without a sign count as whole numbers with one."""
         if self.form:

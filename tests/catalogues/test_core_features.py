@@ -2,12 +2,14 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import perfmodel as pm
+from features.core_order import Step, distinct
 
 LANES, LINE, SETS, WAYS = 16, 64, 64, 8
 FIRST = SETS * WAYS * LINE
@@ -63,6 +65,8 @@ def simulated(trace: Iterable[int], sets: int, ways: int) -> int:
         ("k * pitch + x", lambda x, y, k, pitch: k * pitch + x, 1024, 64),  # few, but all in one set
         ("x * pitch + k", lambda x, y, k, pitch: x * pitch + k, 1040, 64),  # a line for each lane
         ("x * pitch + k", lambda x, y, k, pitch: x * pitch + k, 1024, 64),  # all of these in one set
+        ("32 * x + 256 * k", lambda x, y, k, pitch: 32 * x + 256 * k, 1040, 8),  # lanes that the next steps meet again
+        ("32 * x + 256 * k", lambda x, y, k, pitch: 32 * x + 256 * k, 1040, 256),  # the same, beyond the cache
     ],
 )
 def test_what_a_cache_misses_is_what_a_simulated_one_fetches(
@@ -87,6 +91,25 @@ def test_rows_a_power_of_two_apart_are_fetched_again_and_again() -> None:
     powers = [walk("x * pitch + k", (64, 1), (64, 1), pitch=pitch, m=256) for pitch in (1024, 1040)]
     shared, apart = (pm.feature(f"f_mem_missed_keeps:{FIRST}").eval(kernel) for kernel in powers)
     assert shared > 10 * apart
+
+
+WINDOW = """__constant float weight[3] = {0.25f, 0.5f, 0.25f};
+
+__kernel void window(__global const float *a, __global float *out, const int n)
+{
+    const int x = get_global_id(0), y = get_global_id(1);
+    out[y * n + x] = weight[0] * a[y * n + x] + weight[1] * a[(y + 1) * n + x] + weight[2] * a[(y + 2) * n + x];
+}"""
+
+
+def test_rows_of_a_window_are_the_next_rows_own_and_tables_stay() -> None:
+    """A launch touches the array once, whatever its windows; a cache that has room for two such arrays keeps it."""
+    n = 512
+    kernel = pm.Kernel.from_opencl(WINDOW, "window", [n, n], [16, 16], {"a": "(n + 2) * n", "out": "n * n"}, n=n)
+    both = 2 * 4 * n * n
+    kept, lost = (pm.feature(f"f_mem_missed_keeps:{size}").eval(kernel) for size in (2 * both, both // 2))
+    assert kept < 0.1 * both
+    assert lost == pytest.approx(both, rel=0.1)
 
 
 def test_stores_that_jump_are_lines_with_none_before_them() -> None:
@@ -217,3 +240,13 @@ def test_elements_of_several_numbers_are_as_far_apart_as_they_are_long(type_: st
     numbers = 2**20
     kernel = pm.Kernel.from_opencl(source, "copy", "n", 256, {"a": "n", "b": "n"}, n=int(numbers / width))
     assert pm.feature(f"f_mem_missed_keeps:{FIRST}").eval(kernel) == pytest.approx(2 * 4 * numbers, rel=1e-3)
+
+
+def test_loops_known_only_together_do_not_seem_to_cross() -> None:
+    nested = [
+        Step(("loop", n), np.asarray(32.0), np.asarray(stride), True) for n, stride in enumerate((4096.0, 65536.0))
+    ]
+    blocks, _ = distinct(nested, 4, 64)
+    assert blocks == 32 * 32
+    exact = [replace(step, is_guessed=False) for step in nested]
+    assert distinct(exact, 4, 64)[0] == 32 + 31 * 16

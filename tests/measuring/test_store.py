@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfmodel.basics.errors import StoreError
+from perfmodel.device import Device
 from perfmodel.measuring.protocol import PROTOCOLS, Timing
 from perfmodel.measuring.store import Counts, Measurement, Store, measurement_key
 from tests.measuring.stores import DEVICE, failure, filled, measurement
 
 texts = st.text(max_size=8)
 times = st.floats(1e-12, 1e6)
+OWN = {each.name for each in fields(Device)}
+"""The names of a device's own fields, each of a type of its own; what else a fingerprint holds may be anything."""
+facts = st.dictionaries(
+    texts.filter(lambda name: name not in OWN),
+    st.none() | st.booleans() | st.integers() | texts | st.lists(st.integers()),
+    max_size=3,
+)
+own_facts = st.fixed_dictionaries({}, optional={"key": texts, "driver": texts})
 measurements = st.builds(
     Measurement,
     key=st.text(min_size=1, max_size=8),
@@ -26,9 +35,7 @@ measurements = st.builds(
     content=texts,
     sizes=st.dictionaries(texts, st.integers(-(2**70), 2**70), max_size=3),
     tags=st.dictionaries(texts, texts, max_size=3),
-    device=st.dictionaries(
-        texts, st.none() | st.booleans() | st.integers() | texts | st.lists(st.integers()), max_size=3
-    ),
+    device=st.builds(lambda own, others: {**own, **others}, own_facts, facts),
     protocol=st.dictionaries(texts, st.none() | times, max_size=2),
     trials=st.lists(times, min_size=3, max_size=5).map(tuple),
     dropped=st.integers(0, 2),

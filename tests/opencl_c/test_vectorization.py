@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 import perfmodel as pm
@@ -34,6 +35,11 @@ GATHERED = {
     "unsigned": (UNSIGNED, "b[x] = a[x];", True),
     "unsigned, in a plane": (UNSIGNED, "b[y * n + x] = a[y * n + x];", True),
     "what is kept within bounds": (SIGNED, "b[y * n + x] = a[y * n + clamp(x + 1, 0, n - 1)];", True),
+    "a place or a border, by tests": (
+        SIGNED,
+        "int k = x + 1; if (k < 0) k = 0; if (k > n - 1) k = n - 1; b[y * n + x] = a[y * n + k];",
+        True,
+    ),
     "a counter that starts at a place": (SIGNED, "for (int k = x; k < n; k += 64) b[k] = a[k];", False),
     "data": (WIDE, "b[x] = a[(int)b[x]];", True),
 }
@@ -96,6 +102,24 @@ def test_loads_are_gathered_where_neighbours_are_not_seen(case: str) -> None:
     loaded = {kind: pm.feature(f"f_mem_lanes_global_load_{kind}_width:16").eval(found) for kind in ("unit", "gathered")}
     assert (loaded["gathered"] > 0) == is_gathered
     assert (loaded["unit"] > 0) == (not is_gathered or case == "data")
+
+
+ROW = "int r = (int)b[y]; if (r < 0) return; b[r * n + x] = a[r * n + x];"
+
+
+def test_neighbours_along_a_row_that_data_name_are_seen_where_groups_were_looked_at() -> None:
+    found = kernel(f"{SIGNED} {ROW}")
+    rows = np.random.default_rng(1).integers(0, 64, 2**14).astype(np.float32)
+    looked_at = found.as_countable({"b": rows})
+    unit, gathered = (f"f_mem_lanes_global_load_{kind}_width:16" for kind in ("unit", "gathered"))
+    assert pm.feature(unit).eval(looked_at) == 64 * 64 / 16
+    assert pm.feature(gathered).eval(looked_at) == 0
+    assert pm.feature(gathered).eval(found) == 64 * 64 / 16  # nobody looked
+
+
+@pytest.mark.filterwarnings("ignore:Non-empty compiler output")
+def test_the_driver_sees_neighbours_along_a_row_that_data_name(intel: Device) -> None:
+    assert re.search(r"Kernel was \d+-way vectorized\s*$", log_of(f"{SIGNED} {ROW}", intel), re.MULTILINE)
 
 
 @pytest.mark.filterwarnings("ignore:Non-empty compiler output")

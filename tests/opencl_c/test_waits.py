@@ -169,6 +169,19 @@ def test_loads_do_not_pass_stores_that_they_may_see() -> None:
     assert waits(LOOP + "c[i] += a[j * n + i];") == ITERATIONS + 0  # each sum is loaded again
 
 
+def test_loads_of_what_the_kernel_has_stored_pass_no_store() -> None:
+    """The driver's machine code for tridiagonal systems has each load of the way back wait for the store before it."""
+    frame = FRAME.format("restrict", "{}").replace("const int m,", "__global float *restrict d, const int m,")
+    back = LOOP + "{ s += c[j * n + i]; d[j * n + i] = s; }"
+    arrays = {**ARRAYS, "d": "n * m"}
+    for body, expected in (
+        (LOOP + "c[j * n + i] = t;" + back, ITERATIONS),
+        (back.replace("c[", "b["), ITERATIONS / 16),
+    ):
+        kernel = pm.Kernel.from_opencl(frame.replace("{}", body), "k", "n", 64, arrays, n=ITEMS, m=ITERATIONS)
+        assert feature("f_mem_waits_global").eval(kernel.as_compiled()) == ITEMS * expected
+
+
 LOCAL = "__local float own[64], other[64]; const int l = get_local_id(0);"
 PRIVATE = "float own[64], other[64];" + LOOP + "{ own[j] = a[j * n + i]; other[j] = 0; }"
 PLACE = "(j * 7) % 64"
@@ -203,6 +216,17 @@ WITHIN = {
 def test_local_and_private_memory_are_waited_for(case: str) -> None:
     body, space, expected = WITHIN[case]
     assert waits(body, name=f"f_mem_waits_{space}") == expected
+
+
+def test_what_registers_have_no_room_for_passes_stores_to_other_elements() -> None:
+    """A compiler that knows every element's place moves loads ahead of stores to others, as many as have room."""
+    every = "\n#pragma unroll\nfor (int l = 0; l < 300; l++) "
+    found = {}
+    for place in ("l", "(l + m) % 300"):  # the second is known to no compiler
+        body = f"float own[300]; {every} own[l] = l; {LOOP} {{ {every} own[{place}] += a[j * n + i]; }} s = own[7];"
+        found[place] = waits(body, name="f_mem_waits_scratch") / waits(body, name="f_mem_access_scratch_load")
+    assert found["l"] < 1 / 8
+    assert found["(l + m) % 300"] == pytest.approx(1, abs=0.1)
 
 
 def test_loads_from_global_memory_pass_stores_to_other_memory() -> None:

@@ -16,6 +16,15 @@ COUNTED = {("compare", "int32"): ITERATIONS + 1, ("add", "int32"): ITERATIONS}
 
 BODIES = {
     "nothing but numbers": (EIGHT + "s += a[l * 32 + i];", {}),
+    "iterations that are a quotient": ("for (int l = 0; l < 32 / 4; l++) s += a[l * 32 + i];", {}),
+    "a distance that is a number": (
+        LOOP + "for (int l = j; l < j + 8; l++) s += a[l * 32 + i];",
+        {("compare", "int32"): ITERATIONS + 1, ("add", "int32"): 2 * ITERATIONS, ("madd", "int32"): ITERATIONS},
+    ),
+    "a distance that is a number, and its end": (
+        LOOP + "for (int l = j + 7; l >= j; l--) s += a[l * 32 + i];",
+        {("compare", "int32"): ITERATIONS + 1, ("add", "int32"): 2 * ITERATIONS, ("madd", "int32"): ITERATIONS},
+    ),
     "a row": (EIGHT + "s += a[i * 8 + l];", {("mul", "int32"): 1}),
     "a column, whose places are no numbers apart": (EIGHT + "s += a[l * n + i];", {("madd", "int32"): 8}),
     "a row in a loop": (LOOP + EIGHT + "s += a[j * n + i + l];", {**COUNTED, ("madd", "int32"): ITERATIONS}),

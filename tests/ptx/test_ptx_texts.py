@@ -351,3 +351,15 @@ def test_packed_short_whole_numbers(name: str, expected: np.ufunc) -> None:
     kind = {"add": "add", "min": "min", "max": "max"}[name[:3]]
     counted = feature(f"f_op_{'int' if '.s' in name else 'uint'}32_{kind}").eval(kernel)
     assert counted == 2 * 1000
+
+
+def test_copies_between_memories_hand_nothing_to_work_items() -> None:
+    """A load of 16 bytes from one place takes four cycles until all have them; of a copy nobody gets any."""
+    cycles = feature("f_mem_transactions_global_load_banks:32")
+    loaded = twice("{ .reg .f32 a, b, c; ld.global.v4.f32 {a, b, c, %f2}, [%rd1]; }")
+    kept = ".shared .align 16 .b8 kept[1024]; mov.u32 %r6, kept;"
+    copied = twice(f"{kept} cp.async.cg.shared.global [%r6], [%rd1], 16; mov.f32 %f2, %f1;")
+    before = twice("mov.f32 %f2, %f1;")
+    subgroups = 1024 / 32
+    assert cycles.eval(loaded) - cycles.eval(before) == pytest.approx(4 * subgroups)
+    assert cycles.eval(copied) - cycles.eval(before) == pytest.approx(subgroups)

@@ -25,8 +25,8 @@ VECTORS = "tiled product"
 UNROLLED = {"triangle": 0.54, "row sums": 0.52}
 """Loops of these have 16 loads under way through CUDA and 4 through OpenCL; an H200 takes so much of the time.
 
-The model says up to 0.74, as it takes the lines of work-items' rows to stay in a first-level cache from one iteration
-to the next, which loses some.
+The model says up to 0.75, as it takes every second wait of four loads along a row for one within a sector that is
+there already.
 """
 
 LOADS = "f_mem_access_global_load_granularity:subgroup"

@@ -103,6 +103,23 @@ def test_shipped_knows_vectors_and_powers_of_two(shipped: pm.Calibration, collec
     assert 7 < scalar / seconds(shipped, collection, *product, "lsizes:16x16", "n:256") < 28  # 14 measured
 
 
+SUMS = """__kernel void sums(__global const float *x, __global float *y, const int cols)
+{
+    const int r = get_global_id(0);
+    __global const float *row = x + r * cols;
+    float sum = 0.0f;
+    for (int c = 0; c < cols; c++)
+        sum += row[c];
+    y[r] = sum;
+}"""
+
+
+def test_rows_of_any_length_whose_neighbours_are_hidden_have_a_time(shipped: pm.Calibration) -> None:
+    kernel = pm.Kernel.from_opencl(SUMS, "sums", 4096, 64, {"x": "4096 * cols", "y": 4096}, cols=500)
+    assert shipped.predict(kernel) == pytest.approx(shipped.predict(kernel.at(cols=500)), rel=1e-6)
+    assert shipped.predict(kernel.at(cols=1000)) > shipped.predict(kernel)
+
+
 def test_shipped_says_what_limits(shipped: pm.Calibration, collection: pm.KernelCollection) -> None:
     for tags, bottleneck in (
         (("throughput", "op:madd", "accumulators:32", "n:4096", "m:256"), "compute"),

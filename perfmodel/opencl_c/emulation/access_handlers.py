@@ -50,7 +50,6 @@ class Handler(Accessor):
         self.patterns: dict[_Key, Pattern] = {}
         self.met: list[tuple[Pattern, int]] = []
         self.placed: list[Pattern] = []
-        self._shift = self.element.bit_length() - 1
         self._components = np.arange(self.width)[:, np.newaxis] if self.is_vector else None
 
         regions = context.regions
@@ -218,7 +217,7 @@ class Handler(Accessor):
             self.placed.append(pattern)
         pattern.known.add(base)
         self.context.trace(pattern, base)
-        start = base + pattern.low - self._origin >> self._shift
+        start = base + pattern.low - self._origin >> self.shift
         if self.region.is_lazy:
             self.region.ensure((pattern.touched + start) * self.element)
         if self._is_checked:
@@ -246,15 +245,26 @@ class Handler(Accessor):
         pattern.unmarked.clear()
 
     def mark_all(self) -> None:
-        """Marks the footprints of all patterns."""
+        """Marks the footprints of all patterns; of those that came to one place only, many together."""
+        together: list[Integers] = []
+        size = 0
         for pattern in self.patterns.values():
-            self._mark(pattern)
+            if len(pattern.unmarked) != 1 or self._footprint is None:
+                self._mark(pattern)
+                continue
+            together.append(pattern.marks.ravel() + pattern.unmarked.pop())
+            size += len(together[-1])
+            if size > _MARKED_AT_ONCE:
+                self._footprint.mark(np.concatenate(together), self.element)
+                together, size = [], 0
+        if together and self._footprint is not None:
+            self._footprint.mark(np.concatenate(together), self.element)
 
     def mark_ahead(self, pattern: Pattern, addresses: Integers) -> None:
         if self._footprint is None:
             return
         inside = (addresses + pattern.low >= self._low) & (addresses + pattern.high <= self._high)
-        self._mark_from(pattern, (addresses[inside] + pattern.low - self._origin) >> self._shift)
+        self._mark_from(pattern, (addresses[inside] + pattern.low - self._origin) >> self.shift)
 
     def _mark_from(self, pattern: Pattern, starts: Integers) -> None:
         assert self._footprint is not None
@@ -271,7 +281,7 @@ class Handler(Accessor):
             return self._load_slowly(mask, self._active_addresses(mask, pointer, index, extra))
         if self._is_logged:
             self.context.log.append((pattern, base, None))
-        start = base + pattern.low - self._origin >> self._shift
+        start = base + pattern.low - self._origin >> self.shift
         if pattern.is_uniform and self._is_shared:
             if self.is_vector:
                 return self._data[start : start + self.width, np.newaxis].copy()
@@ -283,7 +293,7 @@ class Handler(Accessor):
         if missed:
             self._store_slowly(mask, value, self._active_addresses(mask, pointer, index, extra))
             return
-        start = base + pattern.low - self._origin >> self._shift
+        start = base + pattern.low - self._origin >> self.shift
         if value.ndim and not mask.is_full and value.shape[-1] > 1:
             value = value[..., mask.lanes]
         data = self._data[start:]
@@ -295,7 +305,7 @@ class Handler(Accessor):
 
     def place(self, pattern: Pattern, base: int) -> tuple[NDArray[Any], Integers]:
         """Returns memory as numbers of the access's type, and the positions of what the active lanes access in it."""
-        start = base + pattern.low - self._origin >> self._shift
+        start = base + pattern.low - self._origin >> self.shift
         return self._data, pattern.active + start
 
     def log(self, pattern: Pattern, base: int) -> None:

@@ -32,7 +32,8 @@ class Accessor(ABC):
     """An accessor is one access of the kernel in one batch, as far as its patterns depend on it.
 
     Attributes:
-        element: bytes of a number. width: numbers moved. bytes: moved by each work-item.
+        element: bytes of a number, a power of two, and `shift` which one. width: numbers moved. bytes: moved by each
+            work-item.
         alignment: bytes that addresses must be multiples of to go the quick way.
         phases: the low bits of addresses that matter for counts.
         lane_offsets, group_stride: see `Region` and `Footprint`; they are those of the region that it goes to.
@@ -47,6 +48,7 @@ class Accessor(ABC):
         scalar = access.type.element if isinstance(access.type, Vector) else access.type
         self.dtype = np.dtype(np.int64) if isinstance(scalar, Pointer) else scalar.numpy
         self.element = self.dtype.itemsize
+        self.shift = self.element.bit_length() - 1
         self.is_vector = isinstance(access.type, Vector)
         self.width = access.type.width if isinstance(access.type, Vector) else 1
         self.bytes = self.element * self.width
@@ -136,7 +138,7 @@ class Pattern:
 
     @property
     def _relative(self) -> Integers:
-        return (self.offsets - self.low) // self.accessor.element
+        return (self.offsets - self.low) >> self.accessor.shift
 
     def _with_components(self, found: Integers) -> Integers:
         return found if self.accessor.width == 1 else found + np.arange(self.accessor.width)[:, np.newaxis]
@@ -160,15 +162,17 @@ def _addresses(met: Sequence[Met], layout: Layout) -> Integers:
     return addresses
 
 
-def _spread(met: Sequence[Met], size: int, block: int, layout: Layout) -> Integers:
-    """Returns numbers of blocks that each sub-group's accesses touch: (patterns, sub-groups, lanes * blocks of one)."""
-    addresses = _addresses(met, layout)
+def _in_order(addresses: Integers, size: int, block: int) -> Integers:
+    """Returns numbers of blocks that accesses at addresses in order touch, along the last axis and in order."""
     shift = block.bit_length() - 1
-    first, last = addresses >> shift, (addresses + (size - 1)) >> shift
+    first = addresses >> shift
+    if (addresses & (block - 1)).max() <= block - size:
+        return first
+    last = (addresses + (size - 1)) >> shift
     most = int((last - first).max()) + 1
-    numbers = [first] + [np.minimum(first + step, last) for step in range(1, most)]
-    shape = (len(met), layout.groups * layout.subgroups, layout.subgroup_size)
-    return np.concatenate([each.reshape(shape) for each in numbers], axis=2)
+    numbers = np.concatenate([first] + [np.minimum(first + step, last) for step in range(1, most)], axis=-1)
+    numbers.sort(axis=-1)
+    return numbers
 
 
 def _distinct(numbers: Integers) -> NDArray[np.bool_]:
@@ -200,21 +204,20 @@ def _alike(
     return np.stack([next(rest) if each is None else each for each in found])
 
 
-def blocks_touched(met: Sequence[Met], size: int, block: int, layout: Layout) -> Integers:
-    """Returns how many aligned blocks of so many bytes each sub-group touches: (patterns, groups)."""
-    shift = block.bit_length() - 1
+def blocks_touched(met: Sequence[Met], size: int, blocks: Sequence[int], layout: Layout) -> Integers:
+    """Returns how many aligned blocks of so many bytes each sub-group touches: (patterns, groups, sizes of blocks)."""
+    shifts = np.array([block.bit_length() - 1 for block in blocks])
     return _alike(
         met,
-        lambda phase: (phase + size - 1 >> shift) - (phase >> shift) + 1,
-        lambda others: _blocks_touched(others, size, block, layout),
+        lambda phase: (phase + size - 1 >> shifts) - (phase >> shifts) + 1,
+        lambda others: _blocks_touched(others, size, blocks, layout),
     )
 
 
-def _blocks_touched(met: Sequence[Met], size: int, block: int, layout: Layout) -> Integers:
-    numbers = _spread(met, size, block, layout)
-    numbers.sort(axis=2)
-    result: Integers = _distinct(numbers).sum(axis=2).reshape(len(met), layout.groups, -1).sum(axis=2)
-    return result
+def _blocks_touched(met: Sequence[Met], size: int, blocks: Sequence[int], layout: Layout) -> Integers:
+    addresses = _addresses(met, layout).reshape(len(met), layout.groups, layout.subgroups, layout.subgroup_size)
+    addresses.sort(axis=3)
+    return np.stack([_distinct(_in_order(addresses, size, block)).sum(axis=(2, 3)) for block in blocks], axis=2)
 
 
 def local_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> tuple[Integers, Integers]:

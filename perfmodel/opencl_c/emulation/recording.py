@@ -131,9 +131,8 @@ class Recorder:
             if handler.access.space == "local":
                 cost[..., 4], cost[..., 5] = local_cycles(part, handler.bytes, self.machine, self.layout)
             elif handler.access.space != "private":
-                cost[..., 3] = blocks_touched(part, handler.bytes, self.machine.transaction_bytes, self.layout)
-                if self.machine.line_bytes:
-                    cost[..., 6] = blocks_touched(part, handler.bytes, self.machine.line_bytes, self.layout)
+                blocks = [each for each in (self.machine.transaction_bytes, self.machine.line_bytes) if each]
+                cost[..., [3, 6][: len(blocks)]] = blocks_touched(part, handler.bytes, blocks, self.layout)
             if handler.access.direction == "atomic":
                 cost[..., 7] = self._passes(handler, part)
             self.known.update(zip(part, cost, strict=True))

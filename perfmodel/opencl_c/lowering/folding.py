@@ -8,7 +8,7 @@ from functools import reduce
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
-from perfmodel.opencl_c.arithmetic import COMPARISONS, RING, combined, number_as
+from perfmodel.opencl_c.arithmetic import COMPARISONS, WHOLE, combined, number_as
 from perfmodel.opencl_c.types import BOOL, LONG, Pointer, Scalar, Type, Vector
 
 INVERTED: Mapping[str, Callable[[int], int]] = {"-": operator.neg, "~": operator.invert}
@@ -50,7 +50,7 @@ def folded(expression: low.Binary) -> low.Expression:
         return expression
     if type_ == BOOL and sign in COMPARISONS:
         return low.Constant(BOOL, int(COMPARISONS[sign](left.value, right.value)))
-    if not isinstance(type_, Scalar) or type_ == BOOL or type_.is_float or sign not in RING:
+    if not isinstance(type_, Scalar) or type_ == BOOL or type_.is_float or sign not in WHOLE:
         return expression
     known = combined(sign, int(left.value), int(right.value), type_)
     return expression if known is None else low.Constant(type_, known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
@@ -39,6 +39,12 @@ def step_of(loop: low.Loop) -> low.Assign | None:
     return moved if moved is not None and number_added(moved) else None
 
 
+def start_of(step: low.Assign, assigned: Mapping[low.Register, Iterable[low.Expression]]) -> low.Expression | None:
+    """Returns what a loop's counter starts at, where that is all that it is given beside what moves it."""
+    starts = [value for value in assigned.get(step.register, ()) if value is not step.value]
+    return starts[0] if len(starts) == 1 else None
+
+
 def end_of(loop: low.Loop) -> low.Expression | None:
     """Returns what a loop's counter is compared with."""
     condition = condition_of(loop)
@@ -47,13 +53,17 @@ def end_of(loop: low.Loop) -> low.Expression | None:
     return condition.right
 
 
+def takes_in_end(loop: low.Loop) -> int:
+    """Returns 1 or -1 where a loop's counter goes up or down to its end, and comes there; 0 where it stays before."""
+    condition = condition_of(loop)
+    return {"<=": 1, ">=": -1}.get(condition.operator, 0) if isinstance(condition, low.Binary) else 0
+
+
 def bound_of(loop: low.Loop) -> int | None:
     """Returns the number that a loop's counter stays below (or above), if it is one."""
-    condition, end = condition_of(loop), end_of(loop)
+    end = end_of(loop)
     bound = None if end is None else whole_number(end)
-    if bound is None or not isinstance(condition, low.Binary):
-        return None
-    return bound + {"<=": 1, ">=": -1}.get(condition.operator, 0)
+    return None if bound is None else bound + takes_in_end(loop)
 
 
 def whole_number(expression: low.Expression) -> int | None:

@@ -24,10 +24,12 @@ class ScratchArray:
     Attributes:
         bytes: of one work-item's.
         share: the part of the array that this is; a compiler spills no more of one than registers have no room for.
+        is_spilled: whether it lies there for want of registers, while the compiler knows every element's place.
     """
 
     bytes: int
     share: float = 1.0
+    is_spilled: bool = False
 
 
 def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, ScratchArray]:
@@ -57,7 +59,7 @@ def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, ScratchArray]:
         room -= private[name]
         if room < 0:
             spilled = min(-room, private[name])
-            in_memory[name] = ScratchArray(spilled, spilled / private[name])
+            in_memory[name] = ScratchArray(spilled, spilled / private[name], is_spilled=True)
     return dict(sorted(in_memory.items()))
 
 

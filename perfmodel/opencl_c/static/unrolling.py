@@ -25,7 +25,10 @@ from perfmodel.opencl_c.static.loop_counters import (
     note_number,
     number_added,
     parts_of,
+    start_of,
     step_of,
+    takes_in_end,
+    whole_number,
 )
 from perfmodel.opencl_c.types import INT
 
@@ -129,7 +132,7 @@ class Unrolling:
         Args:
             numbers: registers whose values are known before the loop.
         """
-        iterations = _known_iterations(loop, numbers)
+        iterations = self._known_iterations(loop, numbers)
         if iterations is None or loop.unroll in (WHOLE, STAYS):
             return iterations if loop.unroll == WHOLE else None
         return iterations if iterations * self._inlined_length(loop.body, dict(numbers)) <= MOST_INLINED else None
@@ -152,6 +155,44 @@ class Unrolling:
                     length += times * self._inlined_length(statement.body, numbers)
         return length
 
+    def _known_iterations(self, loop: low.Loop, numbers: Mapping[low.Register, int]) -> int | None:
+        """Returns how many iterations a loop has that counts over a distance that is a number; None for others."""
+        step = step_of(loop)
+        if step is None or leaves(loop):
+            return None
+        bound, start = bound_of(loop), numbers.get(step.register)
+        distance = self._distance(loop, step) if bound is None or start is None else bound - start
+        if distance is None:
+            return None
+        by = number_added(step)
+        iterations = -(-distance * (1 if by > 0 else -1) // abs(by))
+        return iterations if iterations > 0 else None
+
+    def _distance(self, loop: low.Loop, step: low.Assign) -> int | None:
+        """Returns how far a counter goes from what it starts at to an end that is a number beyond the same."""
+        begin, end = start_of(step, self.operations.assigned), end_of(loop)
+        if begin is None or end is None:
+            return None
+        (base, start), (same, bound) = self._beyond(begin), self._beyond(end)
+        if base is None or base is not same or base in walks.registers_set(parts_of(loop)):
+            return None
+        return bound - start + takes_in_end(loop)
+
+    def _beyond(self, value: low.Expression) -> tuple[low.Register | None, int]:
+        """Returns the register that a value is a number beyond, and the number; None where it is beyond nothing."""
+        value = walks.unconverted(value)
+        if isinstance(value, low.Read):
+            given = self.operations.assigned.get(value.register, [])
+            is_shared = value.register.name.startswith(SHARED) and len(given) == 1
+            return self._beyond(given[0]) if is_shared else (value.register, 0)
+        if isinstance(value, low.Binary) and value.operator in ("+", "-"):
+            for base, other in ((value.left, value.right), (value.right, value.left)):
+                number = whole_number(other)
+                if number is not None and (value.operator == "+" or other is value.right):
+                    register, before = self._beyond(base)
+                    return register, before + (number if value.operator == "+" else -number)
+        return None, 0
+
     # --- in part
 
     def copies_of(
@@ -167,7 +208,7 @@ class Unrolling:
         if loop.unroll == STAYS or leaves(loop):
             return 1
         step, loads = step_of(loop), tuple(loads)
-        iterations = _known_iterations(loop, numbers)
+        iterations = self._known_iterations(loop, numbers)
         copies = _copied(size, iterations)
         if step is None:
             return copies if self._moves_on(loop) else 1
@@ -268,17 +309,6 @@ class Unrolling:
         """Returns whether an address moves with a counter step by step, if at all: no remainder of it is in it."""
         operations = (each for each in self.origins.behind([pointer]) if isinstance(each, low.Binary))
         return all(each.operator in LINEAR or counter not in walks.registers_read(each) for each in operations)
-
-
-def _known_iterations(loop: low.Loop, numbers: Mapping[low.Register, int]) -> int | None:
-    """Returns how many iterations a loop has that counts from a number to a number; None for others."""
-    step, bound = step_of(loop), bound_of(loop)
-    start = None if step is None else numbers.get(step.register)
-    if step is None or bound is None or start is None or leaves(loop):
-        return None
-    by = number_added(step)
-    iterations = -(-(bound - start) * (1 if by > 0 else -1) // abs(by))
-    return iterations if iterations > 0 else None
 
 
 def _copied(size: int, iterations: int | None) -> int:

@@ -153,8 +153,15 @@ class Vectorization:
                 return _converted(self.form(value.operand), value)
             case low.Binary():
                 return self._joined(value)
-        same = all(self.form(part).is_same for part in walks.parts(value)) and not isinstance(value, low.Load)
+            case low.Load():
+                return Form.SAME if self._is_of_one_place(value) else Form.OTHER
+        same = all(self.form(part).is_same for part in walks.parts(value))
         return Form.SAME if same else Form.OTHER
+
+    def _is_of_one_place(self, load: low.Load) -> bool:
+        """Returns whether all work-items load from one place of an array that they share."""
+        is_shared = load.access.variable is not None and load.access.space != "private"
+        return is_shared and all(self.form(index).is_same for index, _ in self._indices(load.pointer))
 
     def _joined(self, value: low.Binary) -> Form:
         left, right = self.form(value.left), self.form(value.right)
@@ -177,29 +184,37 @@ class Vectorization:
                 found = Form.SAME
             elif len(self._values(register)) == 1:
                 (found,) = forms
+            elif Form.OTHER in forms or self._joins_others(register):
+                found = Form.OTHER
             else:  # a counter that starts at a place goes on from there, and is widened with it
-                found = Form.OTHER if Form.OTHER in forms else Form.WIDE
+                found = Form.WIDE
             self._forms[register] = found
         return self._forms[register]
+
+    def _joins_others(self, register: low.Register) -> bool:
+        """Returns whether a register has values of its own on several ways, such as a place or a border, so that
+        neighbours may have been given different ones: not a counter, which only one value begins."""
+        return sum(register not in self._origins(value) for value in self._values(register)) > 1
+
+    def _origins(self, value: low.Expression) -> set[low.Register]:
+        """Returns the registers that a value follows from, those set in one place looked through."""
+        met: set[low.Register] = set()
+        left = list(walks.registers_read(value))
+        while left:
+            register = left.pop()
+            if register not in met:
+                met.add(register)
+                values = self._values(register)
+                if len(values) == 1:
+                    left += walks.registers_read(values[0])
+        return met
 
     def _values(self, register: low.Register) -> list[low.Expression]:
         return self.assigned.get(register, [])
 
     def _is_moving(self, value: low.Expression, moving: Set[low.Register]) -> bool:
         """Returns whether a value follows from registers that move."""
-        met: set[low.Register] = set()
-        left = list(walks.registers_read(value))
-        while left:
-            register = left.pop()
-            if register in met:
-                continue
-            met.add(register)
-            values = self._values(register)
-            if len(values) == 1:
-                left += walks.registers_read(values[0])
-            elif values and register in moving:
-                return True
-        return False
+        return any(len(self._values(each)) > 1 and each in moving for each in self._origins(value))
 
 
 def _set_in(loops: Iterable[low.Loop]) -> set[low.Register]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from perfmodel.counting.called_functions import operations_of
@@ -23,7 +23,7 @@ from perfmodel.opencl_c.origins import Origins
 from perfmodel.opencl_c.static.chains import carried_registers
 from perfmodel.opencl_c.static.liveness import words_around_loops, words_of
 from perfmodel.opencl_c.static.loop_counters import note_number, parts_of
-from perfmodel.opencl_c.static.scratch import scratch_arrays
+from perfmodel.opencl_c.static.scratch import ScratchArray, scratch_arrays
 from perfmodel.opencl_c.static.unrolling import LONG, LONG_QUOTIENT, WHOLE, Unrolling
 from perfmodel.opencl_c.types import Scalar, Vector, element_of, is_float
 
@@ -91,9 +91,13 @@ class Waits:
             load, as none waits for its own.
     """
 
-    def __init__(self, kernel: low.LoweredKernel, operations: KernelOperations, scratch: Container[str]) -> None:
+    def __init__(
+        self, kernel: low.LoweredKernel, operations: KernelOperations, scratch: Mapping[str, ScratchArray]
+    ) -> None:
         self.operations, self.scratch = operations, scratch
-        self.restricted = frozenset(each.name for each in kernel.parameters if each.is_restrict)
+        nodes = (node for each in walks.simple_statements(kernel.body) for node in walks.accesses_of(each))
+        stored = {node.access.variable for node in nodes if not isinstance(node, low.Load)}
+        self.read_only = frozenset(each.name for each in kernel.parameters if each.is_restrict) - stored
         self.private = frozenset(each.name for each in kernel.objects if each.space == "private")
         self.kernel = kernel
         self.unrolling = Unrolling(operations, Origins(kernel.body), scratch)
@@ -303,10 +307,13 @@ class Waits:
         stored, kind = statement.access.variable, _kind_of(statement.access)
         if kind == "local":  # an array of it is an address as any other to the assembler
             return kind if body.loads_local else ""
+        array = self.scratch.get(stored or "")
+        if array is not None and array.is_spilled:
+            return ""  # other elements are known to be others
         if stored in body.loaded or kind != "global":
             return kind if stored in body.loaded else ""
-        is_seen = stored not in self.restricted and bool(body.loaded - self.restricted - self.private)
-        return kind if is_seen else ""
+        # The assembler knows nothing of `restrict`, only of loads from what no work-item of the kernel stores to.
+        return kind if body.loaded - self.read_only - self.private else ""
 
     def _is_called(self, expression: low.Expression) -> bool:
         return any(_is_call(part, self.kernel.is_exact) for part in walks.walk(expression))

@@ -13,6 +13,7 @@ from perfmodel.counting.chains import Operations
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations, is_sum, joined_operands, summands
+from perfmodel.opencl_c.static.loop_counters import start_of, step_of, whole_number
 from perfmodel.opencl_c.types import LONG, Pointer, Scalar, Type
 
 Loops = tuple[str, ...]
@@ -43,6 +44,7 @@ class WrittenOut:
         self.order = {name: place for place, name in enumerate(loops)}
         self.counters: dict[str, frozenset[low.Register]] = {}
         self.within: dict[str, frozenset[low.Register]] = {}
+        self.starts: dict[low.Register, low.Expression] = {}
         control: set[int] = set()
         for name, loop in loops.items():
             self.within[name] = frozenset(walks.registers_set((loop,)))
@@ -50,8 +52,16 @@ class WrittenOut:
             if name in written:
                 self.counters[name] = frozenset(walks.registers_set(counting))
                 control |= {block.number for block in walks.straights(counting)}
+                self._note_start(loop)
         self.control = frozenset(control)
         self._found: dict[tuple[int, Loops], tuple[Loops, Operations]] = {}
+
+    def _note_start(self, loop: low.Loop) -> None:
+        """Notes what a counter starts at that is no number, so that its copies are numbers beyond that."""
+        step = step_of(loop)
+        start = None if step is None else start_of(step, self.operations.assigned)
+        if step is not None and start is not None and whole_number(start) is None:
+            self.starts[step.register] = start
 
     def of_block(self, block: low.Straight, loops: Iterable[str]) -> list[tuple[Loops, Operations]]:
         """Returns the index arithmetic of a block, and which of the loops around it repeat it once only.
@@ -84,7 +94,7 @@ class _Moves:
     """Values within some loops."""
 
     def __init__(self, kernel: WrittenOut, loops: Loops) -> None:
-        self.own, self.assigned = kernel.operations.own, kernel.operations.assigned
+        self.own, self.assigned, self.starts = kernel.operations.own, kernel.operations.assigned, kernel.starts
         self.known: frozenset[low.Register] = frozenset().union(*(kernel.counters.get(name, ()) for name in loops))
         self.set_here: frozenset[low.Register] = frozenset().union(*(kernel.within[name] for name in loops))
         self.found: dict[low.Register, Moves] = {}
@@ -124,7 +134,8 @@ class _Moves:
 
     def _register(self, register: low.Register) -> Moves:
         if register in self.known:
-            return Moves.KNOWN
+            start = self.starts.get(register)
+            return Moves.KNOWN if start is None else self._sum([Moves.KNOWN, self.of(start)])
         if register not in self.set_here:
             return Moves.APART
         if register not in self.found:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from perfmodel.basics.distinct import distinct
 from perfmodel.counting.atomics import bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
-from perfmodel.ptx.counting.regions import Region, hull, region, repeated, union
+from perfmodel.ptx.counting.regions import Region, hull, merged, region, repeated, union
 from perfmodel.ptx.emulation.lanes import Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
 
@@ -38,9 +38,11 @@ class AccessAddresses:
         """The addresses that the thread at the origin of each block would access, execution by execution."""
         rows = [row[None] for _, row in self.noted.rows]
         most = min(MOST_OF_SERIES, max(MOST_OF_ALL_SERIES // max(len(self.noted.series), 1), 1))
+        some: dict[int, Array] = {}
         for _, row, step, count in self.noted.series:
-            some = distinct(np.linspace(1, count, most).astype(np.int64))
-            rows.append(row[None] + some[:, None] * step[None])
+            if count not in some:
+                some[count] = distinct(np.linspace(1, count, most).astype(np.int64))[:, None]
+            rows.append(row + some[count] * step)
         return np.concatenate(rows) if rows else np.zeros((0, self.lanes.count), np.int64)
 
     @property
@@ -71,8 +73,8 @@ class AccessAddresses:
         found, *_ = np.linalg.lstsq(away, (offsets - offsets[0]).astype(np.float64), rcond=None)
         steps = np.rint(found).astype(np.int64)
         moved = self.bases - (self.lanes.blocks.T @ steps)[None, :]
-        first = np.array([row[mask][0] if mask.any() else 0 for row, mask in zip(moved, known, strict=True)])
-        is_steady = np.all((moved == first[:, None]) | ~known, axis=1)
+        first = np.take_along_axis(moved, np.argmax(known, axis=1)[:, None], axis=1)
+        is_steady = np.all((moved == first) | ~known, axis=1)
         if not (np.mean(is_steady) > MOSTLY if self.noted.is_thinned else np.all(is_steady)):
             return None
         return tuple(int(step) for step in steps)
@@ -97,7 +99,11 @@ class AccessAddresses:
         if self.noted.rows and len(found) < limit:
             along = self._along
             rows = self.noted.rows[:: max(1, len(self.noted.rows) // limit)]
-            found += [(mask, row[self.lanes.block_of[mask.index]] + along[mask.index]) for mask, row in rows[:limit]]
+            known: Mask | None = None  # executions that follow each other mostly have the same lanes
+            for mask, row in rows[:limit]:
+                if mask is not known:
+                    known, blocks, away = mask, self.lanes.block_of[mask.index], along[mask.index]
+                found.append((mask, row[blocks] + away))
         return found
 
     @cached_property
@@ -146,14 +152,19 @@ class AccessAddresses:
         `NOWHERE`; and how often there is each."""
         if (width, unit) not in self._known_patterns:
             patterns: Counter[bytes] = Counter()
+            known: Mask | None = None
             for mask, addresses in self.executions_at(MOST_LOOKED_AT):
-                starts = np.flatnonzero(np.diff(_subgroups(self.lanes, mask, width), prepend=-1))
-                sizes = np.diff(starts, append=len(addresses))
-                rows = np.repeat(np.arange(len(starts)), sizes)
+                if mask is not known:
+                    known = mask
+                    starts = np.flatnonzero(np.diff(_subgroups(self.lanes, mask, width), prepend=-1))
+                    rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(addresses)))
+                    columns = np.arange(len(rows)) - starts[rows]
                 table = np.full((len(starts), width), NOWHERE)
-                columns = np.arange(len(rows)) - starts[rows]
                 table[rows, columns] = addresses - (addresses[starts] // unit * unit)[rows]
-                patterns.update(row.tobytes() for row in table)
+                if len(table) and (table == table[0]).all():
+                    patterns[table[0].tobytes()] += len(table)
+                else:
+                    patterns.update(row.tobytes() for row in table)
             tables = np.frombuffer(b"".join(patterns), np.int64).reshape(-1, width)
             self._known_patterns[width, unit] = tables, np.fromiter(patterns.values(), np.int64)
         return self._known_patterns[width, unit]
@@ -193,6 +204,7 @@ class AccessAddresses:
         addresses = np.concatenate([own for _, own in found])
         blocks = np.concatenate([block_of[index] for index, _ in found])
         ends = np.cumsum(np.bincount(blocks, minlength=self.lanes.count))
+        blocks = blocks.astype(np.min_scalar_type(self.lanes.count))  # few bits are sorted many times as fast
         return np.split(addresses[np.argsort(blocks, kind="stable")], ends[:-1])
 
     @cached_property
@@ -211,27 +223,52 @@ class AccessAddresses:
         """Yields the bytes that a block touches in executions that were not run: those of the one before, by how much
         they move from one to the next, and how many there are."""
         lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
-        found: dict[tuple[int, int, int], tuple[Mask, list[int]]] = {}
-        for mask, row, step, count in self.noted.series:
-            if row[block] != NOWHERE:
-                found.setdefault((id(mask), int(step[block]), count), (mask, []))[1].append(int(row[block]))
-        for (_, moved, count), (mask, origins) in found.items():
-            one = region(self._along[lanes][mask.active[lanes]], self.noted.n_bytes)
-            yield _shifted(one, np.asarray(origins, np.int64)), moved, count
+        starts: dict[tuple[bytes, int, int], list[int]] = {}
+        patterns: dict[int, bytes] = {}
+        rows, steps = self._series
+        own = zip(self.noted.series, rows[:, block].tolist(), steps[:, block].tolist(), strict=True)
+        for (mask, _, _, count), row, step in own:
+            if row != NOWHERE:
+                if id(mask) not in patterns:
+                    patterns[id(mask)] = mask.active[lanes].tobytes()
+                starts.setdefault((patterns[id(mask)], step, count), []).append(row)
+        for (pattern, step, count), origins in starts.items():
+            yield _shifted(self._pattern(pattern), np.asarray(origins, np.int64)), step, count
+
+    @cached_property
+    def _series(self) -> tuple[Array, Array]:
+        """The rows at which executions that were not run begin, and by how much they move; each by blocks."""
+        none = np.zeros((0, self.lanes.count), np.int64)
+        rows = [row for _, row, _, _ in self.noted.series]
+        steps = [step for _, _, step, _ in self.noted.series]
+        return (np.stack(rows), np.stack(steps)) if rows else (none, none)
 
     def _regular_regions(self, block: int) -> Iterator[Region]:
         """Yields the bytes that a block touches, of executions by the same lanes as others."""
         lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
-        along = self._along[lanes]
         starts: dict[bytes, list[Array]] = {}
-        for mask, rows in self._rows_by_mask:
-            own = rows[:, block]
-            own = own[own != NOWHERE]
-            if len(rows) > 1 and len(own):
+        for mask, rows in self._rows_of_several:
+            own = rows[block]
+            if own[0] != NOWHERE:  # as in all of them
                 starts.setdefault(mask.active[lanes].tobytes(), []).append(own)
         for pattern, origins in starts.items():
-            one = region(along[np.frombuffer(pattern, bool)], self.noted.n_bytes)
-            yield _shifted(one, np.concatenate(origins))
+            yield _shifted(self._pattern(pattern), np.concatenate(origins))
+
+    @cached_property
+    def _rows_of_several(self) -> list[tuple[Mask, Array]]:
+        """The executions by the same lanes as others, those of a block together."""
+        return [(mask, np.ascontiguousarray(rows.T)) for mask, rows in self._rows_by_mask if len(rows) > 1]
+
+    def _pattern(self, pattern: bytes) -> Region:
+        """Returns what some lanes of a block touch, from where its thread at the origin would."""
+        if pattern not in self._known_regions:
+            along = self._along[: self.lanes.per_block]
+            self._known_regions[pattern] = region(along[np.frombuffer(pattern, bool)], self.noted.n_bytes)
+        return self._known_regions[pattern]
+
+    @cached_property
+    def _known_regions(self) -> dict[bytes, Region]:
+        return {}
 
     def first_addresses(self, groups: int, items: int, aligned: int) -> tuple[tuple[int, ...], ...]:
         """Returns the addresses of the first threads of some blocks, in their first execution, from a multiple of
@@ -272,7 +309,7 @@ def _shifted(found: Region, by: Array) -> Region:
     if len(by) * len(found.starts) > MOST_STARTS:
         by = by[:: -(-len(by) * len(found.starts) // MOST_STARTS)]
     starts, ends = ((by[:, None] + edges[None, :]).ravel() for edges in (found.starts, found.ends))
-    return union([Region(starts, ends)])
+    return merged(starts, ends) if len(found.starts) == 1 else union([Region(starts, ends)])
 
 
 def _subgroups(lanes: Lanes, mask: Mask, width: int) -> Array:

@@ -31,6 +31,7 @@ GROUPS, MOST_ITEMS, ALIGNED = 8, 256, 256
 SECTOR = 32
 WORD = 4
 _DIRECTIONS = {**dict.fromkeys(LOADS, "load"), **dict.fromkeys(STORES, "store"), "atom": "atomic", "red": "atomic"}
+_TAGS = {"const": "constant", "async": "copied"}
 _SPACES = {"global": "global", "shared": "local", "local": "scratch"}
 
 
@@ -179,7 +180,7 @@ class AccessCounter:
         return AccessCount(
             space=access.space,
             variable=access.name,
-            tags=frozenset(("constant",)) if instruction.has("const") else frozenset(),
+            tags=frozenset(tag for word, tag in _TAGS.items() if instruction.has(word)),
             dtype=dtype,
             bits=8 * addresses.noted.n_bytes,
             direction=access.direction,

@@ -40,7 +40,7 @@ class Region:
 def region(starts: NDArray[np.int64], n_bytes: int) -> Region:
     """Returns what accesses of so many bytes at these places touch."""
     ordered = distinct(starts)
-    return _merged(ordered, ordered + n_bytes)
+    return merged(ordered, ordered + n_bytes)
 
 
 def union(regions: Iterable[Region]) -> Region:
@@ -50,10 +50,10 @@ def union(regions: Iterable[Region]) -> Region:
     starts = np.concatenate([each.starts for each in known])
     ends = np.concatenate([each.ends for each in known])
     order = np.argsort(starts, kind="stable")
-    return _merged(starts[order], ends[order])
+    return merged(starts[order], ends[order])
 
 
-def _merged(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Region:
+def merged(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Region:
     """Joins intervals in the order of their starts."""
     if not len(starts):
         return Region(starts, ends)
@@ -66,6 +66,8 @@ def repeated(found: Region, step: int, count: int) -> Region | None:
     """Returns the union of a region and its copies, each a step further; None if that has too many intervals."""
     if count <= 1 or step == 0:
         return found
+    if len(found.starts) == 1:
+        return _row(int(found.starts[0]), int(found.ends[0]), step, count)
     done, whole = 1, found
     while done < count:
         more = min(done, count - done)
@@ -74,6 +76,17 @@ def repeated(found: Region, step: int, count: int) -> Region | None:
         whole = union((whole, Region(whole.starts + more * step, whole.ends + more * step)))
         done += more
     return whole
+
+
+def _row(start: int, end: int, step: int, count: int) -> Region | None:
+    """Returns the union of an interval and its copies likewise."""
+    last = (count - 1) * step
+    if abs(step) <= end - start:
+        return Region(np.array([start + min(last, 0)]), np.array([end + max(last, 0)]))
+    if count > MOST_INTERVALS:
+        return None
+    away = min(last, 0) + abs(step) * np.arange(count)
+    return Region(start + away, end + away)
 
 
 def hull(found: Region, step: int, count: int) -> Region:

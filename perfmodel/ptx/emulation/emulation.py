@@ -43,7 +43,7 @@ class Emulation:
     guarded: dict[Instruction, Tally]
     copied: dict[Instruction, Tally]
     addresses: dict[Instruction, dict[str, Addresses]]
-    branches: dict[int, list[NDArray[np.int64]]]
+    branches: dict[int, NDArray[np.int64]]
     skipped: int
     buffers: dict[str, Any]
     seconds: float

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.code import Code
@@ -101,7 +102,7 @@ class Execution:
         self.steps = 0
         by_size = sorted(machine.code.flow.loops, key=lambda loop: len(loop.blocks), reverse=True)
         self._loops = {number: loop for loop in by_size for number in loop.blocks}  # the innermost one of each block
-        self.branches: dict[int, list[Any]] = {}
+        self.branches: dict[int, NDArray[np.int64]] = {}
         self._live_changed = False
 
     def _watch(self, skipper: Skipper) -> None:
@@ -160,7 +161,7 @@ class Execution:
                     if not active.any():
                         ways.pop()
                         continue
-                    if not np.array_equal(active, way.mask.active):
+                    if not (active == way.mask.active).all():
                         way.mask = Mask(machine.lanes, active)
                 if way.mask is not machine.live and way.mask.count == machine.live.count:
                     way.mask = machine.live  # one object for all, whose counts are known
@@ -210,7 +211,9 @@ class Execution:
         if guard.is_negated:
             holds = np.logical_not(holds)
         yes, no = block.successors
-        record = self.branches.setdefault(block.number, [np.zeros(machine.lanes.count, np.int64) for _ in range(5)])
+        record = self.branches.get(block.number)
+        if record is None:
+            record = self.branches[block.number] = np.zeros((5, machine.lanes.count), np.int64)
         if np.ndim(holds) == 0:
             self._note(record, mask, mask if holds else None)
             way.place = yes if holds else no
@@ -220,20 +223,22 @@ class Execution:
             self._note(record, mask, mask if taken.count else None)
             way.place = yes if taken.count else no
             return
-        self._note(record, mask, taken)
-        self._part(way, ways, block.number, [(yes, taken), (no, mask.without(holds))])
+        rest = mask.without(holds)
+        self._note(record, mask, taken, rest)
+        self._part(way, ways, block.number, [(yes, taken), (no, rest)])
 
-    def _note(self, record: list[Any], mask: Mask, taken: Mask | None) -> None:
+    def _note(self, record: NDArray[np.int64], mask: Mask, taken: Mask | None, rest: Mask | None = None) -> None:
         """Notes lanes at a branch: by how many sub-groups it is met, taken, and both taken and not."""
         width = self.machine.width
-        met, none = mask.warps(width), np.zeros(self.machine.lanes.count, np.int64)
-        more = [met, none, none, none, none]
+        more = np.zeros_like(record)
+        more[0] = met = mask.warps(width)
         if taken is not None:
-            went = taken.warps(width)
-            both = none if taken is mask else went + mask.where(~taken.active).warps(width) - met
-            more = [met, went, both, taken.by_block, (taken.by_block > 0).astype(np.int64)]
-        for place, numbers in enumerate(more):
-            record[place] += numbers
+            more[1] = went = taken.warps(width)
+            if rest is not None:
+                more[2] = went + rest.warps(width) - met
+            more[3] = of_block = taken.by_block
+            more[4] = of_block > 0
+        record += more
         if self.skipper is not None:
             self.skipper.note_branch(record, more)
 

@@ -125,12 +125,16 @@ def shifted(instruction: Instruction) -> Function:
     if instruction.opcode == "shl":
 
         def left(a: Any, by: Any) -> Any:
+            if np.ndim(by) == 0 and by < bits:
+                return np.left_shift(a, by.astype(a.dtype))
             found = np.left_shift(a, np.minimum(by, bits - 1).astype(a.dtype))
             return np.where(by < bits, found, np.zeros_like(found)) if np.any(by >= bits) else found
 
         return left
 
     def right(a: Any, by: Any) -> Any:
+        if np.ndim(by) == 0 and by < bits:
+            return np.right_shift(a, by.astype(a.dtype))
         found = np.right_shift(a, np.minimum(by, bits - 1).astype(a.dtype))
         if type_.kind == "s" or not np.any(by >= bits):
             return found

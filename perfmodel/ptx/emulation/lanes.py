@@ -72,7 +72,15 @@ class Mask:
     @cached_property
     def by_block(self) -> NDArray[np.int64]:
         """The number of lanes of each block that take part."""
-        return np.asarray(np.count_nonzero(self.active.reshape(self.lanes.count, -1), axis=1))
+        return np.asarray(np.add.reduce(self.active.reshape(self.lanes.count, -1), axis=1, dtype=np.int64))
+
+    @cached_property
+    def firsts(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
+        """The blocks that take part, where in `index` each one's first lane is, and the block of each lane there."""
+        counts = self.by_block
+        taking = np.flatnonzero(counts)
+        own = counts[taking]
+        return taking, np.cumsum(own) - own, self.lanes.block_of[self.index]
 
     def warps(self, width: int) -> NDArray[np.int64]:
         """Returns how many sub-groups of each block have a lane that takes part."""
@@ -81,13 +89,14 @@ class Mask:
             rows = self.active.reshape(self.lanes.count, -1)
             if rows.shape[1] % width:
                 rows = np.pad(rows, ((0, 0), (0, width - rows.shape[1] % width)))
-            known[width] = np.count_nonzero(rows.reshape(self.lanes.count, -1, width).any(axis=2), axis=1)
+            of_warps = np.logical_or.reduce(rows.reshape(self.lanes.count, -1, width), axis=2)
+            known[width] = np.add.reduce(of_warps, axis=1, dtype=np.int64)
         found: NDArray[np.int64] = known[width]
         return found
 
     def forget(self) -> None:
         """Gives back the memory of what follows from the mask, which is found again where it is needed."""
-        for name in ("index", "by_block", "_warps"):
+        for name in ("index", "by_block", "firsts", "_warps"):
             self.__dict__.pop(name, None)
 
     def where(self, condition: Any) -> Mask:

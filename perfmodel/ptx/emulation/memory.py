@@ -20,7 +20,8 @@ from perfmodel.ptx.emulation.lanes import Lanes
 SHARED, LOCAL, STACK, GLOBAL = 1 << 56, 1 << 57, 3 << 56, 1 << 40
 """The windows of shared and local memory begin here, that of parameters of calls, and global memory."""
 GAP = 1 << 20
-PAGE = 1 << 14
+PAGE_BITS = 14
+PAGE = 1 << PAGE_BITS
 """Random contents are made in pages of so many bytes, as they are touched."""
 MOST_BYTES = 1 << 36
 
@@ -53,12 +54,15 @@ class Allocation:
         """Makes sure that what is accessed has its contents."""
         if self.filled is None or self.fill is None:
             return
-        pages = offsets // PAGE
-        if self.filled[pages].all():
+        pages = offsets >> PAGE_BITS
+        filled = self.filled[pages]
+        if filled.all():
             return
-        for page in distinct(pages[~self.filled[pages]]).tolist():
+        for page in distinct(pages[~filled]).tolist():
             self.fill(self.bytes[page * PAGE : (page + 1) * PAGE], page)
             self.filled[page] = True
+        if self.filled.all():
+            self.fill = self.filled = None
 
     def contents(self) -> NDArray[np.uint8]:
         """Returns all bytes."""
@@ -130,7 +134,7 @@ class Memory:
         own = self.allocation(first)
         if own is not None:
             offsets = place - own.base
-            if int(offsets.min()) >= 0 and int(offsets.max()) + n_bytes <= own.n_bytes:
+            if np.minimum.reduce(offsets) >= 0 and int(np.maximum.reduce(offsets)) + n_bytes <= own.n_bytes:
                 _check_aligned(offsets, n_bytes, line)
                 if self.is_filled:
                     own.touch(offsets)
@@ -141,7 +145,7 @@ class Memory:
         self, space: str, place: NDArray[np.int64], index: NDArray[np.intp], n_bytes: int, line: int
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         size = self.sizes[space]
-        least, most = int(place.min()), int(place.max())
+        least, most = int(np.minimum.reduce(place)), int(np.maximum.reduce(place))
         if least < 0 or most + n_bytes > size:
             worst = most if most + n_bytes > size else least
             raise EmulationError(

@@ -190,25 +190,27 @@ class Addresses:
         return is_new
 
     def _rest(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        taking, first, blocks = mask.firsts
+        if len(first):  # most addresses that are not regular are seen to be by the last block's first and last lane
+            one, other = mask.index[first[-1]], mask.index[-1]
+            if addresses[-1] - addresses[first[-1]] != self._along[other] - self._along[one]:
+                return None
         rest = addresses - self._along[mask.index]
-        counts = mask.by_block
-        taking = np.flatnonzero(counts)
-        first = np.cumsum(counts)[taking] - counts[taking]
-        base = rest[first]
-        if not np.array_equal(rest, np.repeat(base, counts[taking])):
-            return None
         row = np.full(self.lanes.count, NOWHERE, np.int64)
-        row[taking] = base
-        return row
+        row[taking] = rest[first]
+        return row if bool((rest == row[blocks]).all()) else None
 
     def _find_strides(self, mask: Mask, addresses: NDArray[np.int64]) -> bool:
         """Finds strides along axes that have none yet from neighbours that take part; returns whether there were."""
         lanes = self.lanes
+        is_open = [s is None and extent > 1 for s, extent in zip(self.strides, lanes.block, strict=True)]
+        if self._along is not None and self.layout is None and not any(is_open):
+            return False
         full = np.zeros(lanes.total, np.int64)
         full[mask.index] = addresses
         found, step = False, 1
         for axis, extent in enumerate(lanes.block):
-            if self.strides[axis] is None and extent > 1:
+            if is_open[axis]:
                 both = mask.active[:-step] & mask.active[step:] if step < lanes.total else np.zeros(0, bool)
                 both = both & (np.tile(lanes.items[axis], lanes.count)[: len(both)] < extent - 1)
                 both = both & (lanes.block_of[: len(both)] == lanes.block_of[step:])

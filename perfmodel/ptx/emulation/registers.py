@@ -86,12 +86,14 @@ class Registers:
         _check_width(name, declared, type_)
         raw, numpy = declared.raw, type_.numpy
         is_narrow = declared.kind != "p" and declared.bits != type_.bits
+        is_coded, is_predicate = type_.is_coded, declared.kind == "p"
+        is_plain = not (is_coded or is_predicate or is_narrow)
 
         def bits(value: Any) -> Any:
-            if type_.is_coded:
-                return _packed(value, type_, raw)
-            if declared.kind == "p":
+            if is_predicate or (is_plain and value.dtype == raw == numpy):
                 return value
+            if is_coded:
+                return _packed(value, type_, raw)
             if value.dtype != numpy:
                 value = value.astype(numpy)
             if is_narrow:  # a wider register holds the number, extended by its sign

@@ -65,7 +65,7 @@ class Iteration:
     operands: list[tuple[Any, Any]] = field(default_factory=list)
     tallies: list[tuple[Tally, Mask, int]] = field(default_factory=list)
     rows: list[Series] = field(default_factory=list)
-    branches: list[tuple[list[Any], list[Any]]] = field(default_factory=list)
+    branches: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=list)
     is_known: bool = True
 
 
@@ -129,7 +129,7 @@ class Skipper:
             else:
                 iteration.rows.append(Series(noted, mask, row))
 
-    def note_branch(self, record: list[Any], more: list[Any]) -> None:
+    def note_branch(self, record: NDArray[np.int64], more: NDArray[np.int64]) -> None:
         for iteration in self.notes():
             iteration.branches.append((record, more))
 
@@ -156,8 +156,7 @@ class Skipper:
         for series, last in zip(now.rows, before.rows, strict=True):
             series.add_behind(last, count)
         for record, more in now.branches:
-            for place, numbers in enumerate(more):
-                record[place] += numbers * count
+            record += more * count
         for around, iterations in self._iterations.items():
             if around != header and iterations:
                 self._note_skipped(iterations[-1], before, now, count)
@@ -167,7 +166,7 @@ class Skipper:
     def _note_skipped(self, iteration: Iteration, before: Iteration, now: Iteration, count: int) -> None:
         """Notes iterations that were skipped in an iteration of a loop around theirs."""
         iteration.tallies += [(tally, mask, count * times) for tally, mask, times in now.tallies]
-        iteration.branches += [(record, [numbers * count for numbers in more]) for record, more in now.branches]
+        iteration.branches += [(record, more * count) for record, more in now.branches]
         if any(series.step is not None for series in now.rows) or len(iteration.rows) + len(now.rows) > MOST_NOTED:
             iteration.is_known = False  # as steps of steps would be
             return

@@ -194,9 +194,8 @@ class Thinner(Skipper):
                         iteration.rows += others
         mean = float(counts[ran.mask.active].mean()) if ran.mask.count else 0.0
         for record, more in ran.branches:
-            found = [np.rint(numbers * mean).astype(np.int64) for numbers in more]
-            for place, numbers in enumerate(found):
-                record[place] += numbers
+            found = np.rint(more * mean).astype(np.int64)
+            record += found
             for iteration in around:
                 iteration.branches.append((record, found))
 
