@@ -70,7 +70,7 @@ class FootprintFeature(CountedFeature):
             )
         made: Floats = np.asarray(0.0)
         if footprint.touched is not None:
-            made = bytes_touched(footprint.touched, block, counts, sizes)
+            made = bytes_touched(footprint.touched, block, counts, sizes, item)
         else:
             own = [a for a in counts.accesses if a.space == "global" and a.variable == footprint.variable]
             for access in own:

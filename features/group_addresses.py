@@ -46,23 +46,34 @@ class Question(Protocol):
     def __hash__(self) -> int: ...
 
 
-def of_group(counts: KernelCounts, access: AccessCount, sizes: Sizes, question: Question) -> Floats | None:
+def of_group(
+    counts: KernelCounts, access: AccessCount, sizes: Sizes, question: Question, turns: int = 1
+) -> Floats | None:
     """Averages the answers for a group's work-items in one execution of an access; None where their addresses are not
-    known."""
+    known.
+
+    Args:
+        turns: so many iterations of the innermost loop, whose step has to be known, are asked for together; a
+            work-item's addresses in them come one after the other.
+    """
     item = access.bits // 8
     strides = [access.local_strides.get(axis, ZERO) for axis in range(len(counts.local_size))]
+    if turns > 1:
+        strides = [[*access.loop_strides.values()][-1], *strides]
     if None in strides:
-        if access.addresses is None:
+        if access.addresses is None or turns > 1:
             return None
         return np.asarray(np.mean([question(np.asarray(group, np.int64), item) for group in access.addresses]))
     which = tuple(count for count in (*counts.local_size, *strides) if count is not None)
     columns: list[Any] = [count(sizes) for count in which]
+    if turns > 1:
+        columns = [turns, *columns]
     answer = _answer(question, item)
     if isinstance(sizes, Recording):
         return cast(Floats, sizes.call(answer, *columns))
     if not any(map(np.ndim, columns)):
         return np.asarray(answer(*columns))
-    key = (Classes, question.period, item, which)
+    key = (Classes, question.period, item, turns, which)
     find = partial(Classes, answer, columns)
     return answer.of_all(sizes.once(key, find) if isinstance(sizes, Block) else find())
 

@@ -4,28 +4,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
-from perfmodel.counting.counts import AccessCount, KernelCounts
-from perfmodel.features.memory_access import AccessPattern, Floats, Sizes
-from perfmodel.features.transactions import TransactionFeature
+from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
+from perfmodel.features.group_addresses import of_group
+from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
 SPACES = ("global", "local", "scratch")
+TURNS = SECTOR + 1
+"""After so many iterations, whatever their step, addresses are where they were within their sectors."""
 ROLES = {"space": ("global", "local"), "direction": ("load", "store"), "fresh": ("fresh",)}
+
+
+@dataclass(frozen=True)
+class FreshTurns:
+    """Asks in which part of a loop's iterations any work-item of a sub-group goes to a sector that none had in the
+    iteration before.
+
+    Attributes:
+        width: work-items of a sub-group.
+    """
+
+    width: int
+    period: int = SECTOR
+
+    def __call__(self, addresses: NDArray[np.int64], item: int) -> float:
+        whole = len(addresses) // TURNS
+        lanes = min(whole, self.width)
+        groups = (whole // lanes, lanes, TURNS)
+        sectors = (addresses[: groups[0] * lanes * TURNS] // SECTOR).reshape(groups)
+        known = sectors[:, :, None, 1:] == sectors[:, None, :, :-1]
+        return float((~known.any(axis=2)).any(axis=1).mean())
 
 
 class RoundsFeature(CountedFeature):
     """Executions of loads, or of stores; those of one loop body, and of unrolled loops in it, count once.
 
-    None of these waits for another. With ``fresh``, only the part of them counts in which a load goes to sectors that
-    the loop's iteration before has not accessed.
+    None of these waits for another. With ``fresh``, only the part of them counts in which a load takes any work-item of
+    a sub-group to a sector that the loop's iteration before has not accessed: an eighth along rows of floats that all
+    begin at a sector, each one where rows begin anywhere in theirs.
     """
 
     unit = "round"
@@ -37,7 +63,7 @@ class RoundsFeature(CountedFeature):
         self.space, self.direction = space, direction
         self.granularity = granularity
         self.subgroup_size = granularity.subgroup_size
-        self.sectors = TransactionFeature(name, AccessPattern(space=space), "block", SECTOR) if is_fresh else None
+        self.is_fresh = is_fresh
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         chosen = [a for a in counts.accesses if (a.space, a.direction) == (self.space, self.direction)]
@@ -46,7 +72,15 @@ class RoundsFeature(CountedFeature):
 
     def rounds_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
         rounds = self.granularity.executions(access.rounds, self.name)(sizes)
-        return rounds if self.sectors is None else rounds * self.sectors.fresh_part(counts, access, sizes)
+        return rounds * self.fresh_part(counts, access, sizes) if self.is_fresh else rounds
+
+    def fresh_part(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
+        """Returns the part of the innermost loop's iterations in which a load goes to a fresh sector."""
+        *_, step = (None, *access.loop_strides.values())
+        if step is None:
+            return np.asarray(1.0)
+        found = of_group(counts, access, sizes, FreshTurns(self.subgroup_size or SUBGROUP_SIZE), TURNS)
+        return np.asarray(1.0) if found is None else found
 
 
 class WaitsFeature(RoundsFeature):

@@ -80,15 +80,22 @@ OF_ATOMICS: Mapping[str, Callable[..., float]] = {"sector_passes": passes_of_sec
 QUESTIONS = {**KINDS, **OF_ATOMICS}
 
 
-def between_sizes(touched: Blocks, size: int) -> float:
-    """Returns how many blocks of `size` bytes are touched, from the numbers of larger and smaller ones."""
-    bytes_, numbers = zip(*sorted(touched), strict=True)
+def between_sizes(touched: Blocks, size: int, item: int = 1) -> float:
+    """Returns how many blocks of `size` bytes are touched, from the numbers of larger and smaller ones.
+
+    Args:
+        item: bytes of an element, which is touched as a whole.
+    """
+    known = dict(touched)
+    if 1 in known:
+        known[item] = known[1] / item
+    bytes_, numbers = zip(*sorted(known.items()), strict=True)
     return float(np.exp(np.interp(np.log(size), np.log(bytes_), np.log(np.maximum(numbers, 1e-9)))))
 
 
-def bytes_touched(touched: Blocks, block: int, counts: KernelCounts, sizes: Sizes) -> Floats:
+def bytes_touched(touched: Blocks, block: int, counts: KernelCounts, sizes: Sizes, item: int = 1) -> Floats:
     """Returns the bytes of the blocks that all work-groups touch, each counted by itself, as emulated ones did."""
-    return np.asarray(counts.work_groups(sizes) * between_sizes(touched, block) * block)
+    return np.asarray(counts.work_groups(sizes) * between_sizes(touched, block, item) * block)
 
 
 @dataclass(frozen=True)
