@@ -124,6 +124,19 @@ template <typename T> __host__ __device__ constexpr const T &min(const T &a, con
 template <typename T> __host__ __device__ void swap(T &a, T &b) { T c = a; a = b; b = c; }
 }
 """
+_FUNCTIONAL = "#pragma once\nnamespace std {\n"
+_FUNCTIONAL += "".join(
+    f"template <typename T> struct {name} {{ __host__ __device__ constexpr {result} operator()(const T &a, const T &b) "
+    f"const {{ return a {sign} b; }} }};\n"
+    for result, signs in (
+        ("T", {"plus": "+", "minus": "-", "multiplies": "*", "divides": "/", "modulus": "%"}),
+        ("T", {"bit_and": "&", "bit_or": "|", "bit_xor": "^"}),
+        ("bool", {"less": "<", "greater": ">", "less_equal": "<=", "greater_equal": ">=", "equal_to": "=="}),
+        ("bool", {"not_equal_to": "!=", "logical_and": "&&", "logical_or": "||"}),
+    )
+    for name, sign in signs.items()
+)
+_FUNCTIONAL += "}\n"
 _HANDLES = """
 #ifndef HOST_HANDLES
 #define HOST_HANDLES
@@ -153,7 +166,7 @@ _EMPTY = (
         "cstdlib",
     ),
     *("cstring", "ctime", "iostream", "fstream", "sstream", "iomanip", "string", "vector", "map", "set"),
-    *("memory", "numeric", "functional", "random", "chrono", "thread", "stdexcept", "exception", "omp.h"),
+    *("memory", "numeric", "random", "chrono", "thread", "stdexcept", "exception", "omp.h"),
     *("cuda_profiler_api.h", "sys/types.h", "sys/stat.h"),
 )
 HEADERS: Mapping[str, str] = {
@@ -164,6 +177,7 @@ HEADERS: Mapping[str, str] = {
     **dict.fromkeys(("math.h", "cmath"), f"#ifndef M_PI\n{_MATH}#endif\n"),
     **dict.fromkeys(("type_traits", "limits", "utility", "tuple", "array"), _OF_NVIDIA),
     "algorithm": _ALGORITHM,
+    "functional": _FUNCTIONAL,
     "cub/cub.cuh": _CUB,
     "cuda_device_runtime_api.h": _LAUNCHES,
     **dict.fromkeys(("assert.h", "cassert"), "#ifndef assert\n#define assert(condition) ((void)0)\n#endif\n"),

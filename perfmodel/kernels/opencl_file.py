@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -111,7 +112,7 @@ def included(text: str, folders: Sequence[Path], file: str = "", is_marked: bool
     def expanded(content: str, name: str) -> str:
         def replaced(match: re.Match[str]) -> str:
             beside = [open_[-1].parent] if open_ else []
-            searched = (_inside(folder, match[1]) for folder in (*beside, *folders))
+            searched = (_within(folders, folder / match[1]) for folder in (*beside, *folders))
             found = next((path for path in searched if path is not None), None)
             if found is None:
                 return match[0]  # whether that matters, the reader says with line and column
@@ -153,10 +154,11 @@ def _is_guarded(content: str) -> bool:
     return guard is not None and guard[1] == guard[2]
 
 
-def _inside(folder: Path, name: str) -> Path | None:
-    """Returns a file in a folder, and not beyond it; None where there is none."""
-    path = folder / name
-    return path if path.resolve().is_relative_to(folder.resolve()) and path.is_file() else None
+def _within(folders: Sequence[Path], path: Path) -> Path | None:
+    """Returns a file's one path where it lies in one of some folders; None where there is none, or beyond them."""
+    place = Path(os.path.normpath(path))
+    is_inside = any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
+    return place if is_inside and path.is_file() else None
 
 
 def _line(number: int, file: str) -> str:

@@ -118,6 +118,13 @@ class TestCompiled:
         kernel = Kernel.from_cuda(source, "f", 1, 1, {"x": 3}, n=3)
         assert emulate(kernel, {"x": np.array([1, 5, 2], "float32")}).array("x")[0] == 5
 
+    def test_operators_of_the_standard_library(self) -> None:
+        source = """#include <functional>
+        template <typename Combine> __global__ void f(int *x) { x[0] = Combine()(x[0], x[1]); }"""
+        for name, expected in (("multiplies<int>", 35), ("greater<int>", 1), ("bit_xor<int>", 2)):
+            kernel = Kernel.from_cuda(source, f"f<std::{name}>", 1, 1, {"x": 2})
+            assert emulate(kernel, {"x": np.array([7, 5], "int32")}).array("x")[0] == expected
+
     def test_cub(self) -> None:
         source = """#include <cub/cub.cuh>
         #include <cub/device/device_reduce.cuh>

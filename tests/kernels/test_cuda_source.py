@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -173,6 +174,21 @@ class TestCompiled:
         kernel = Kernel.from_cuda(tmp_path / "some.cu", None, 1, 32, {"x": 32})
         found = emulate(kernel, {"x": np.ones(32, "float32")}).array("x")
         np.testing.assert_array_equal(found, np.full(32, 3.0))
+
+    def test_headers_beside_a_folder_are_found_within_those_that_are_given(self, tmp_path: Path) -> None:
+        """A header is one file whichever way leads to it; what lies beyond the folders stays outside."""
+        (tmp_path / "lib" / "code").mkdir(parents=True)
+        (tmp_path / "outside.h").write_text("#define TIMES 5\n")
+        (tmp_path / "lib" / "times.h").write_text('#pragma once\n#include "code/base.h"\n#define TIMES 3\n')
+        (tmp_path / "lib" / "code" / "base.h").write_text('#pragma once\n#include "../times.h"\nstruct Base {};\n')
+        source = tmp_path / "lib" / "code" / "some.cu"
+        kernel = "__global__ void times(float *x) { x[threadIdx.x] *= TIMES; }\n"
+        source.write_text(f'#include "../times.h"\n#include "../code/base.h"\n{kernel}')
+        made = Kernel.from_cuda(source, None, 1, 32, {"x": 32}, folders=[tmp_path / "lib"])
+        np.testing.assert_array_equal(emulate(made, {"x": np.ones(32, "float32")}).array("x"), np.full(32, 3.0))
+        source.write_text(f'#include "../../outside.h"\n{kernel}')
+        with pytest.raises(SourceError, match=re.escape("not found: ../../outside.h")):
+            Kernel.from_cuda(source, None, 1, 32, {"x": 32}, folders=[tmp_path / "lib"])
 
     @pytest.mark.parametrize(
         ("source", "name", "message"),
