@@ -9,6 +9,7 @@ import pytest
 
 from perfmodel.opencl_c import syntax as sx
 from perfmodel.opencl_c.reading import read
+from perfmodel.opencl_c.reading.preprocessing import preprocess
 from tests.opencl_c.refusing import refusal
 
 
@@ -140,3 +141,15 @@ def test_faults_in_includes_are_placed_there(tmp_path: Path) -> None:
     (tmp_path / "bad.h").write_text("\n\nint f(int x) { return y; }\n")
     fault = refusal('int g(int x) { return x; }\n#include "bad.h"\n', folders=[tmp_path])
     assert (Path(fault.file).name, fault.line, fault.column) == ("bad.h", 3, 23)
+
+
+def test_rounds_that_are_written_out_are_no_bomb() -> None:
+    """Steps of hashes are macros of macros, hundreds of them: eight tokens for each character of the source."""
+    macros = "#define ROL(x, n) (((x) << (n)) | ((x) >> (32 - (n))))\n#define F(x, y, z) (((x) & (y)) ^ (~(x) & (z)))\n"
+    macros += "#define R(a, b, c, n) a += F(b, c, a) + n; a = ROL(a, n) + b\n"
+    steps = "".join(f"R(x, y, z, {n % 31 + 1});\nR(y, z, x, 3);\n" for n in range(700))
+    body = f"uint x = a[0], y = a[1], z = a[2];\n{steps}a[0] = x;"
+    source = f"{macros}__kernel void f(__global uint *a) {{ {body} }}"
+    made = preprocess(source, "f.cl", {}, []).text
+    assert made.count("<<") == 1400
+    assert len(made) > 4 * len(source)

@@ -17,9 +17,9 @@ from perfmodel.opencl_c.reading.tokens import (
     tokens_of,
 )
 
-TOKENS = 100_000
-"""No kernel's macros make more than this and one for each character that is read; a macro that doubles itself without
-end reaches this within a second."""
+TOKENS, TOKENS_PER_CHARACTER = 100_000, 10
+"""No kernel's macros make more than this and so many for each character that is read: rounds of a hash that are written
+out make eight. A macro that doubles itself without end reaches this within a second."""
 
 CHARACTERS = 1_000_000
 """No whole source may have more: what macros paste together or make strings of doubles with every macro."""
@@ -129,6 +129,10 @@ class Expander:
         self.counter += 1
         return token._replace(kind=NUMBER, text=str(self.counter - 1))
 
+    def read(self, characters: int) -> None:
+        """Allows the macros of so many characters more."""
+        self.allowed += characters * TOKENS_PER_CHARACTER
+
     def call(self, macro: Macro, token: Token, todo: list[Token], done: list[Token]) -> None:
         hidden = token.hidden | {macro.name}
         if len(hidden) > CHAIN:
@@ -156,11 +160,9 @@ class Expander:
             raise fault(reason, token)
         if not body:
             done.append(token._replace(kind=SPACE, text=" "))
-        for part in reversed(body):
-            where = part if part.line else token
-            todo.append(
-                part._replace(file=where.file, line=where.line, column=where.column, hidden=part.hidden | hidden)
-            )
+        for kind, text, file, line, column, own in reversed(body):
+            place = (file, line, column) if line else token[2:5]
+            todo.append(Token(kind, text, *place, own | hidden if own else hidden))
 
     def arguments(self, macro: Macro, token: Token, todo: list[Token]) -> list[list[Token]]:
         """Takes a call's arguments, up to its closing parenthesis."""

@@ -105,7 +105,7 @@ class _Preprocessor:
 
     def read(self, text: str, file: str, path: Path | None) -> None:
         self.read_length += len(text)
-        self.expander.allowed += len(text)
+        self.expander.read(len(text))
         if self.read_length > CHARACTERS:
             raise SourceError(f"the source has more than {CHARACTERS} characters with its includes", file, 1, 1)
         conditions_before = len(self.conditions)
@@ -285,24 +285,25 @@ class _Preprocessor:
                     continue
             if token.kind == QUOTE:
                 raise fault(f"the {token.text} is never closed on its line", token)
-            if before and (token.hidden or before.hidden) and SPACE not in (token.kind, before.kind):
+            kind, text = token.kind, token.text
+            if before and (token.hidden or before.hidden) and SPACE not in (kind, before.kind):
                 self.put(" ")
-            is_blank = token.kind == SPACE and not token.text.isspace()
             self.mark(token)
-            self.put(" " if is_blank or "\n" in token.text else token.text) if token.kind == SPACE else self.put(
-                token.text
-            )
+            if kind == SPACE and ("\n" in text or not text.isspace()):
+                text = " "
+            self.put(text)
             before = token
 
     def mark(self, token: Token) -> None:
         """Remembers the place of the token to be put out, unless it follows from the one before."""
         result = self.result
+        place = token[2:5]
         if result.starts:
             file, line, column = result.places[-1]
-            if line == token.line and column + self.length - result.starts[-1] == token.column and file == token.file:
+            if place == (file, line, column + self.length - result.starts[-1]):
                 return
         result.starts.append(self.length)
-        result.places.append(Place(token.file, token.line, token.column))
+        result.places.append(Place(*place))
 
     def put(self, text: str) -> None:
         self.pieces.append(text)
