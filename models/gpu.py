@@ -85,7 +85,8 @@ WAITS = "f_mem_waits_global_granularity"
 ROUNDS = "f_mem_rounds_global_granularity"
 FRESH = "f_mem_rounds_global_fresh_granularity:longest"
 STORED_AGAIN = f"max({STORED_SECTORS} - {STORED_SECTORS}_fresh, 0)"
-AT_ONCE = f"/ max({ROUNDS}:subgroup, 1) * together"
+AT_ONCE = f"{SECTORS} / max({ROUNDS}:subgroup, 1) * together"
+STORED_AT_ONCE = f"{STORED_SECTORS} / max(f_mem_rounds_global_store_granularity:subgroup, 1) * together"
 
 # Products of matrices on tensor cores, as multiplications of halves that take as long.
 OF_HALVES = {"float16": 1, "bfloat16": 1, "tfloat32": 2, "int8": 0.5, "float8": 0.5, "float64": 14.8}
@@ -133,28 +134,27 @@ lost     = (unit / p_near_loaded) ** 4 / (1 + (unit / p_near_loaded) ** 4)
 again    = {REPEATED} * lost
 reused   = min({LOADED} / f_work_items * together, f_mem_footprint_global_load_block:64)
 further  = (reused / p_cache) ** 4
-rows     = (min(4 * {LINES} {AT_ONCE}, reused) / p_units / p_near_loaded) ** 4
-dropped  = rows / (1 + rows)
-open     = min({SECTORS} {AT_ONCE}, reused) + min({STORED_SECTORS} {AT_ONCE}, {STORED}:32 / f_work_items * together)
+open     = min({AT_ONCE}, reused) + min({STORED_AT_ONCE}, {STORED}:32 / f_work_items * together)
 gone     = (2 * open / p_cache) ** 4 / (1 + (2 * open / p_cache) ** 4)
+filled   = f_mem_footprint_global_block:32 / p_cache
+missed   = filled ** 8 / (1 + filled ** 8)
+unfilled = max(f_mem_footprint_global_store_block:32 - f_mem_footprint_global_store_block:4, 0)
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
 l2       = p_l2_load * (spilled + again) + p_l2_scratch * written
            + p_l2_atomic * f_mem_transactions_global_atomic_block:32
            + (p_l2_load + p_l2_single * {SINGLE}) * {LOADED}_beyond:65536
            + p_l2_line * {STORED_LINES}
-           + p_l2_partial * max({STORED}:32 - {STORED}:4, 0)
+           + p_l2_partial * (missed * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together
-filled   = f_mem_footprint_global_block:32 / p_cache
-missed   = filled ** 8 / (1 + filled ** 8)
 scatter  = p_scatter * (max({MISSED} - p_kept * {TURNS}, 0) + beyond * spilled * {SPARSE_LOADED})
            + p_scatter_store * (max({STRAY} - p_kept * {STRAY_TURNS}, 0) + 32 * {STORED_AGAIN} * gone
                                 + beyond * written * {SPARSE_STORED})
 dram     = p_dram * (missed * (f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)
                      + beyond * (spilled + written) + {REPEATED} * further / (1 + further)) + scatter
-whole    = min({LOADED} * slots / 32 / max(32 * {SECTORS}, 1), 1)
-fresh    = min({FRESH}, whole * {ROUNDS}:longest)
-far      = min({WAITS}:longest, fresh + ({FRESH} - fresh) * lost + max({ROUNDS}:longest - {FRESH}, 0) * dropped)
+whole    = min({LOADED} * slots / 32 / max(32 * {SECTORS}_fresh, 1), 1)
+fresh    = whole * {FRESH}
+far      = min({WAITS}:longest, fresh + ({FRESH} - fresh) * lost)
 shared   = min(f_mem_footprint_global_load_block:64 / max({LOADED}, 1), 1) ** 0.5
 called   = {CALLED}
 waits    = p_wait_scratch * f_mem_waits_scratch_granularity:longest

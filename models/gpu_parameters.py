@@ -341,8 +341,8 @@ PARAMETERS: dict[str, Meaning] = {
     "p_l2_partial": Meaning(
         "bytes of sectors that stores fill in part only",
         {
-            "{:si}B that nobody stores to": "max(f_mem_footprint_global_store_granularity:workgroup_block:32 "
-            "- f_mem_footprint_global_store_granularity:workgroup_block:4, 0)"
+            "{:si}B that nobody stores to": "max(f_mem_footprint_global_store_block:32 "
+            "- f_mem_footprint_global_store_block:4, 0)"
         },
         "stores that fill whole sectors of 32 bytes would help: elements side by side, arrays of one component",
         {"{:.3g} TB/s": "1e-12 / p_l2_partial"},
