@@ -120,3 +120,36 @@ def test_budget_is_of_work() -> None:
     first, second = (operations(counts(kernel, 0.05)) for _ in range(2))
     assert first == second
     assert feature("f_op_float32_add").eval(kernel.with_budget(0.05)) == first["add", "float32"]
+
+
+def test_an_end_that_is_loaded_in_the_loop_is_known() -> None:
+    """Compilers leave a parameter's load where it is used, though it is the same in every iteration."""
+    text = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry f(.param .u64 out, .param .u32 n) {
+  .reg .pred %p<3>; .reg .b32 %r<6>; .reg .f32 %f<2>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, 0;
+  mov.f32 %f1, 0f00000000;
+$L1:
+  add.f32 %f1, %f1, 0f3F800000;
+  add.s32 %r2, %r1, 1;
+  and.b32 %r3, %r2, 15;
+  setp.ne.s32 %p1, %r3, 0;
+  @%p1 bra $L2;
+  st.global.f32 [%rd1], %f1;
+$L2:
+  ld.param.u32 %r4, [n];
+  shl.b32 %r5, %r4, 1;
+  setp.lt.s32 %p2, %r2, %r5;
+  mov.u32 %r1, %r2;
+  @%p2 bra $L1;
+  ret;
+}
+"""
+    kernel = Kernel.from_ptx(text, "f", 1, 32, {"out": 1}, n=2000)
+    every, some = counts(kernel, 100), counts(kernel, 0.005)
+    assert operations(every)["add", "float32"] == operations(some)["add", "float32"] == 4000 * 32
+    assert some.sampled
+    assert not every.sampled

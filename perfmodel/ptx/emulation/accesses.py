@@ -71,8 +71,18 @@ class Accesses:
         n_bytes = instruction.types[-1].bytes * len(items_of(instruction.operands[place]))
 
         def note(mask: Mask) -> None:
-            if mask.count:
-                self.parts(instruction, space, mask, read(), n_bytes)
+            if not mask.count:
+                return
+            addresses = read()
+            if addresses.ndim or space != "shared" or int(addresses) % n_bytes:
+                self.parts(instruction, space, mask, addresses, n_bytes)
+                return
+            place = int(addresses.view(np.int64))
+            self.memory.check_window(space, place, place, n_bytes, instruction.line)
+            record = self._record(instruction, space, "", n_bytes)
+            row = record.add_one(mask, place & 0xFFFFFFFF)
+            if self.noted is not None:
+                self.noted(record, mask, row)
 
         return note
 

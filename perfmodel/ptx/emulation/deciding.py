@@ -5,6 +5,7 @@ What is loaded decides with what it follows from, which is also what the kernel 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -169,6 +170,7 @@ class Deciding:
         steady = {each for block in always for each in block.instructions if each.guard is None}
         set_inside = {name for each in inside for name in written(each)}
         carried = self.flow.alive[loop.header] & set_inside
+        set_inside -= _fixed(inside, steady, carried)
         stepping = {name for name in carried if self._steps(name, inside, carried, set_inside, steady)}
         moving = set(stepping)
         while True:
@@ -246,6 +248,25 @@ class Deciding:
                 return False
             waiting += [n for n in before if n != name and not (n in carried and n in seen)]
         return True
+
+
+def _fixed(inside: list[Instruction], steady: Collection[Instruction], carried: frozenset[str]) -> set[str]:
+    """Returns registers that a loop sets to the same in every iteration: what the launch gives, and what follows from
+    that, which compilers leave where it is used."""
+    times = Counter(name for each in inside for name in written(each))
+    fixed: set[str] = set()
+    while True:
+        more = {
+            name
+            for each in steady
+            if each.opcode in _LINEAR or (each.opcode == "ld" and each.has("param"))
+            if not (set(read(each)) & times.keys()) - fixed
+            for name in written(each)
+            if times[name] == 1 and name not in carried
+        }
+        if more <= fixed:
+            return fixed
+        fixed |= more
 
 
 @dataclass(frozen=True, eq=False)

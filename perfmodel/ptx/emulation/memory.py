@@ -144,18 +144,21 @@ class Memory:
     def _window(
         self, space: str, place: NDArray[np.int64], index: NDArray[np.intp], n_bytes: int, line: int
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        self.check_window(space, int(np.minimum.reduce(place)), int(np.maximum.reduce(place)), n_bytes, line)
+        _check_aligned(place, n_bytes, line)
+        if space == "shared":
+            return self.shared, place + self._shared_base[index]
+        return getattr(self, space), place + index * self.sizes[space]
+
+    def check_window(self, space: str, least: int, most: int, n_bytes: int, line: int) -> None:
+        """Refuses accesses beyond a space that every block or lane has of its own, by the ends of where they go."""
         size = self.sizes[space]
-        least, most = int(np.minimum.reduce(place)), int(np.maximum.reduce(place))
         if least < 0 or most + n_bytes > size:
             worst = most if most + n_bytes > size else least
             raise EmulationError(
                 f"line {line} of the PTX accesses byte {worst} of {size} bytes of {space} memory; give a kernel that "
                 "stays within, or the size of its dynamic shared memory"
             )
-        _check_aligned(place, n_bytes, line)
-        if space == "shared":
-            return self.shared, place + self._shared_base[index]
-        return getattr(self, space), place + index * size
 
     def _mixed(
         self, place: NDArray[np.int64], index: NDArray[np.intp], n_bytes: int, line: int

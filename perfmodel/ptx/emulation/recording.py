@@ -118,10 +118,7 @@ class Addresses:
         """
         base = self._regular(mask, addresses)
         if base is not None:
-            if len(self.rows) < MOST_ROWS:
-                self.rows.append((mask, base))
-            else:
-                self.beyond += mask.count
+            self._keep(mask, base)
         elif self.is_thinned and self.rows and self.is_regular:
             self.beyond += mask.count
         elif self._kept < MOST_ADDRESSES:
@@ -130,6 +127,20 @@ class Addresses:
         else:
             self.left_out += 1
         return base
+
+    def add_one(self, mask: Mask, address: int) -> NDArray[np.int64] | None:
+        """Notes one execution at one address for all lanes, as `add` does."""
+        if self._along is None or self._along.any():
+            return self.add(mask, np.full(mask.count, address))
+        base = np.where(mask.by_block > 0, np.int64(address), NOWHERE)
+        self._keep(mask, base)
+        return base
+
+    def _keep(self, mask: Mask, base: NDArray[np.int64]) -> None:
+        if len(self.rows) < MOST_ROWS:
+            self.rows.append((mask, base))
+        else:
+            self.beyond += mask.count
 
     def add_series(self, mask: Mask, row: NDArray[np.int64], step: NDArray[np.int64], count: int) -> None:
         """Notes executions behind one at these addresses, each a step further."""
