@@ -363,3 +363,23 @@ def test_copies_between_memories_hand_nothing_to_work_items() -> None:
     subgroups = 1024 / 32
     assert cycles.eval(loaded) - cycles.eval(before) == pytest.approx(4 * subgroups)
     assert cycles.eval(copied) - cycles.eval(before) == pytest.approx(subgroups)
+
+
+@pytest.mark.parametrize(
+    ("lines", "counts"),
+    [
+        ("mul.f32 %f3, %f1, %f1; sub.f32 %f4, %f3, %f1; add.f32 %f2, %f4, %f4;", (1, 1, 0)),
+        ("mul.f32 %f3, %f1, %f1; mul.f32 %f4, %f1, %f1; add.f32 %f2, %f3, %f4;", (1, 0, 1)),
+        ("mul.f32 %f3, %f1, %f1; add.f32 %f2, %f3, %f3;", (0, 1, 1)),
+        ("mul.rn.f32 %f3, %f1, %f1; add.f32 %f2, %f3, %f1;", (0, 1, 1)),
+        ("mul.f32 %f3, %f1, %f1; add.rn.f32 %f2, %f3, %f1;", (0, 1, 1)),
+        ("mul.f32 %f3, %f1, %f1; add.f32 %f4, %f3, %f1; max.f32 %f2, %f3, %f4;", (0, 1, 1)),
+        ("mul.ftz.f32 %f3, %f1, %f1; add.f32 %f2, %f3, %f1;", (0, 1, 1)),
+    ],
+)
+def test_sums_take_a_product_in_where_neither_is_rounded(lines: str, counts: tuple[int, int, int]) -> None:
+    """Machine code has FFMA for these: compilers leave ``a * b - c`` to the assembler."""
+    text = HEAD + ROUND.replace("BODY", lines)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
+    for kind, count in zip(("madd", "add", "mul"), counts, strict=True):
+        assert feature(f"f_op_float32_{kind}").eval(kernel) == 1024 * count, kind

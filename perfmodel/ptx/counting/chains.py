@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Loop
-from perfmodel.ptx.counting.operations import Purposes, own_operations
+from perfmodel.ptx.counting.operations import Purposes
 from perfmodel.ptx.dataflow import PRODUCTS, read, written
 from perfmodel.ptx.syntax import Instruction
 
@@ -76,7 +76,7 @@ def chains_of(code: Code, purposes: Purposes) -> Iterator[Chain]:
 
 def _step(instruction: Instruction, purposes: Purposes) -> _Step:
     """Returns an instruction as a step; the multiply-adds of one product of matrices wait as one."""
-    own = own_operations(instruction) if purposes.values(instruction) else {}
+    own = purposes.operations(instruction) if purposes.values(instruction) else {}
     operations = Counter(dict.fromkeys(own, 1) if instruction.opcode in PRODUCTS else own)
     return _Step(read(instruction), written(instruction), operations, instruction.guard is None)
 

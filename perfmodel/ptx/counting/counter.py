@@ -18,7 +18,7 @@ from perfmodel.ptx.counting.chains import chains_of
 from perfmodel.ptx.counting.executions import added, constant
 from perfmodel.ptx.counting.footprints import FootprintCounter
 from perfmodel.ptx.counting.launch import EmulatedLaunch
-from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, own_operations
+from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes
 from perfmodel.ptx.counting.three_inputs import joined_bitwise
 from perfmodel.ptx.dataflow import registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
@@ -77,7 +77,7 @@ class _Counter:
         found: dict[tuple[str, str, int], tuple[Executions, int]] = {}
         joined = joined_bitwise(self.code.dataflow)
         for instruction, block in self.launch.instructions():
-            own = own_operations(instruction)
+            own = self.purposes.operations(instruction)
             if not own or instruction in joined or self.purposes.values(instruction) != of_values:
                 continue
             if not of_values and not self.purposes.indices(instruction):

@@ -12,6 +12,7 @@ from functools import cached_property
 from perfmodel.basics.graphs import reached
 from perfmodel.counting.called_functions import widened
 from perfmodel.ptx.code import Code
+from perfmodel.ptx.counting.contracted import contracted
 from perfmodel.ptx.dataflow import (
     ACCESSING,
     LOADS,
@@ -181,6 +182,17 @@ class Purposes:
         operands = instruction.operands[1:] if has_result(instruction) else instruction.operands
         address = address_of(instruction)
         return [name for operand in operands if operand is not address for name in registers_in(operand)]
+
+    def operations(self, instruction: Instruction) -> Operations:
+        """Returns what one execution of an instruction does, the product of a multiply-add with its sum."""
+        sums, products = self._contracted
+        own = {} if instruction in products else own_operations(instruction)
+        return {("madd", dtype): times for (_, dtype), times in own.items()} if instruction in sums else own
+
+    @cached_property
+    def _contracted(self) -> tuple[frozenset[Instruction], frozenset[Instruction]]:
+        found = contracted(self.flow)
+        return frozenset(found), frozenset(found.values())
 
     def values(self, instruction: Instruction) -> bool:
         """Returns whether an instruction computes values."""
