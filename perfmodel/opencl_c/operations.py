@@ -6,6 +6,7 @@ follow from sizes and coordinates alone and end in addresses or conditions. They
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -264,11 +265,19 @@ def compiled_operations(expression: low.Expression) -> Iterator[Operation]:
             width = width_of(expression.type)
             times = width * three_inputs.sums(times // width)
         right = expression.right if isinstance(expression, low.Binary) else None
+        if kind == "div" and _is_of_floats(dtype) and is_power_of_two(right):
+            yield "mul", dtype, times
+            continue
         if kind not in ("div", "mod") or _is_of_floats(dtype) or not isinstance(right, low.Constant):
             yield kind, dtype, times
             continue
         for simpler, number in _quotient_by(int(right.value), kind, is_signed=not dtype.startswith("u")).items():
             yield simpler, dtype, number * times
+
+
+def is_power_of_two(divisor: low.Expression | None) -> bool:
+    """Returns whether a float is divided by a number whose reciprocal is exact, so that compilers multiply."""
+    return isinstance(divisor, low.Constant) and abs(math.frexp(float(divisor.value))[0]) == 0.5
 
 
 def _is_of_floats(dtype: str) -> bool:

@@ -1,4 +1,5 @@
-"""Bitwise operations of three inputs, sums of three numbers and rotations count once, as compiled."""
+"""Bitwise operations of three inputs, sums of three numbers and rotations count once, as compiled; divisions may be
+products."""
 
 from __future__ import annotations
 
@@ -53,3 +54,11 @@ def test_narrow_numbers_are_computed_in_registers_of_32_bits() -> None:
     kernel = pm.Kernel.from_opencl(source, "f", N, 64, {"a": N})
     assert pm.feature("f_op_uint8_mul").eval(kernel) == 4 * N
     assert pm.feature("f_op_uint32_mul").eval(kernel.as_compiled()) == 4 * N
+
+
+@pytest.mark.parametrize(("divisor", "kind"), [("4.0f", "mul"), ("(float)(1 << 20)", "mul"), ("3.0f", "div")])
+def test_compilers_multiply_by_a_reciprocal_that_is_exact(divisor: str, kind: str) -> None:
+    source = f"__kernel void f(__global float *x) {{ int i = get_global_id(0); x[i] = x[i] / {divisor}; }}"
+    kernel = pm.Kernel.from_opencl(source, "f", 1024, 64, {"x": 1024})
+    assert pm.feature(f"f_op_float32_{kind}").eval(kernel.as_compiled()) == 1024
+    assert pm.feature("f_op_float32_div").eval(kernel) == 1024

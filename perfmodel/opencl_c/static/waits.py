@@ -18,7 +18,7 @@ from perfmodel.counting.called_functions import operations_of
 from perfmodel.counting.waits import ADDRESS, LATENCIES, MOST_UNDER_WAY, Wait
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
-from perfmodel.opencl_c.operations import KernelOperations, is_multiplication, is_sum
+from perfmodel.opencl_c.operations import KernelOperations, is_multiplication, is_power_of_two, is_sum
 from perfmodel.opencl_c.origins import Origins
 from perfmodel.opencl_c.static.chains import carried_registers
 from perfmodel.opencl_c.static.liveness import words_around_loops, words_of
@@ -356,9 +356,5 @@ def _is_call(part: low.Expression, is_exact: bool) -> bool:
     is_double = element_of(part.type).dtype == "float64"
     called = CALLED | EXACT if is_exact or is_double else CALLED
     if isinstance(part, low.Binary):
-        return part.operator == "/" and "div" in called and not _is_power_of_two(part.right)
+        return part.operator == "/" and "div" in called and not is_power_of_two(part.right)
     return bool(set(operations_of(part.function)) & (called | LONG.keys() if is_double else called))
-
-
-def _is_power_of_two(divisor: low.Expression) -> bool:
-    return isinstance(divisor, low.Constant) and abs(math.frexp(float(divisor.value))[0]) == 0.5
