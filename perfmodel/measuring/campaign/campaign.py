@@ -125,7 +125,8 @@ class Campaign:
 
     def _work(self, store: Store, place: Place, retry: bool) -> list[DeviceWork]:
         chosen = dict.fromkeys(place.chosen(self._devices, store, self._runtime))
-        return [DeviceWork(device, self.kernels, self.protocol, store, place.has(device), retry) for device in chosen]
+        given = self.kernels, self.protocol, store
+        return [DeviceWork(device, *given, place.has(device), retry, self.limits) for device in chosen]
 
     def __repr__(self) -> str:
         devices = ", ".join(str(getattr(each, "key", each)) for each in self._devices or ())
