@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from perfmodel.basics.errors import EmulationError
-from perfmodel.opencl_c.emulation import Emulation, LocalBytes, Machine, emulate
+from perfmodel.opencl_c.emulation import Emulation, LocalBytes, Machine, Random, emulate
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.lowering import lower
 from perfmodel.opencl_c.reading import read
@@ -25,6 +25,13 @@ SOURCE = """__kernel void k(__global int *a, __global int *o, __local int *s, in
   for (int k = 0; k < (a[i] & 7); k++)
     o[i] += s[(l + k) % 32] * n;
   if (a[i] > 40) atomic_add(&o[a[i] & 15], 1);
+}"""
+
+SHIFTED = """__kernel void k(__global const float *a, __global float *o, int shift)
+{
+  int i = get_global_id(0);
+  o[i + shift] += a[2 * i] + a[shift];
+  o[2 * i + 64] = a[i];
 }"""
 
 
@@ -89,3 +96,41 @@ def test_no_memory_is_kept() -> None:
     del data
     gc.collect()
     assert left() is None
+
+
+def test_no_kernel_is_kept() -> None:
+    kernel = lowered()
+    run(kernel)
+    left = weakref.ref(kernel)
+    del kernel
+    gc.collect()
+    assert left() is None
+
+
+def test_groups_anywhere_in_large_arrays() -> None:
+    """Groups whose pages are alike find the same footprints, and others do not."""
+    kernel, count = lower(read(SHIFTED), "k"), 1 << 20
+    for group, shift in [(0, 0), (512, 0), (513, 0), (1024, 16383), (0, 1), (512, 1)]:
+        arguments: dict[str, Any] = {"a": Random(count, 1), "o": Random(count, 2), "shift": shift}
+        again, new = (
+            emulate(each, 1 << 18, 32, arguments, groups=[group]) for each in (kernel, lower(read(SHIFTED), "k"))
+        )
+        same(again, new)
+        for name in ("a", "o"):
+            np.testing.assert_array_equal(again.array(name), new.array(name))
+
+
+def test_results_stay_when_others_follow() -> None:
+    kernel, count = lower(read(SHIFTED), "k"), 1 << 20
+    kept = []
+    for seed in range(4):
+        emulation = emulate(kernel, 1 << 18, 32, {"a": Random(count, seed), "o": Random(count, seed), "shift": 3})
+        array = emulation.array("o")[64:96]
+        kept.append((array, array.copy()))
+        emulation.array("a")[:] = 0  # is the caller's own
+        del emulation, array
+    for now, then in kept:
+        np.testing.assert_array_equal(now, then)
+    assert len({then.tobytes() for _, then in kept}) == len(kept)
+    again = emulate(kernel, 1 << 18, 32, {"a": Random(count, 0), "o": Random(count, 0), "shift": 3})
+    np.testing.assert_array_equal(again.array("o")[64:96], kept[0][1])

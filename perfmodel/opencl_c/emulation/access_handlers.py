@@ -19,22 +19,18 @@ from perfmodel.opencl_c.emulation.access_patterns import Accessor, Pattern
 from perfmodel.opencl_c.emulation.batch_context import Context
 from perfmodel.opencl_c.emulation.footprints import Footprint
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
-from perfmodel.opencl_c.emulation.memory import ADDRESS_BITS, Region
+from perfmodel.opencl_c.emulation.memory import ADDRESS_BITS, PAGE, Region
 
 _REMEMBERED_BYTES = 1 << 25
 """One access remembers the patterns of addresses of so many bytes."""
 _REMEMBERED_PLACES = 1 << 14
 """One pattern remembers so many addresses at which it was met."""
 
-_MARKED_AT_ONCE = 1 << 18
-_UNMARKED = 1 << 12
-"""So many places of a pattern are marked together."""
-
 _Key: TypeAlias = tuple[Mask, bytes, int, str]
 
 
 class Handler(Accessor):
-    """A handler carries out one access of the kernel in one batch.
+    """A handler carries out one access of the kernel, in one batch after another.
 
     Args:
         fold: adds the counts of a handler's patterns to the totals, before it forgets them.
@@ -52,29 +48,41 @@ class Handler(Accessor):
         self.placed: list[Pattern] = []
         self._components = np.arange(self.width)[:, np.newaxis] if self.is_vector else None
 
-        regions = context.regions
-        self.region, self._low, self._high = regions.of_access(access)
         self._is_global = access.space in ("global", "constant")
-        self._footprint: Footprint | None = None
-        self._go_to(self.region)
         # Without a known variable, a pointer into any buffer may turn up.
         self._is_anywhere = self._is_global and access.variable is None
-        self._wide_index = regions.has_wide_buffers
+        self._wide_index = context.regions.has_wide_buffers
         # Atomics may be misaligned or out of bounds as stores are.
         self._misaligned = self.alignment - 1
-
+        self._footprint: Footprint | None = None
         self._last: Pattern
-        self._last_mask: Mask | None = None
         self._last_key = b""
         self._last_scale = 0
+        self._last_first = 0
+
+    def begin(self) -> None:
+        """Goes to the memory of a batch."""
+        self.region, self._low, self._high = self.context.regions.of_access(self.access)
+        self._last_mask: Mask | None = None
         self._last_part: Values = None
         self._last_pointer: Values = None
         self._last_index: Values = None
         self._last_sum: Values = None
-        self._last_first = 0
+        self._go_to(self.region)
+
+    def end(self) -> None:
+        """Forgets the memory, and what was counted."""
+        for pattern, _ in self.met:
+            pattern.counts.clear()
+        self.met.clear()
+        self.forget()
+        self._footprint = None
+        del self.region, self._data
+        del self._last_mask, self._last_part, self._last_pointer, self._last_index, self._last_sum
 
     def _go_to(self, region: Region) -> None:
-        self.mark_all()
+        if self._footprint is not None:
+            self._footprint.mark_pending()
         self.region = region
         self._origin = region.origin
         self._data: NDArray[Any] = region.view(self.dtype)
@@ -149,7 +157,8 @@ class Handler(Accessor):
                 offsets = relative.view(f"i{relative.dtype.itemsize}").astype(np.int64) * scale
             if len(self.patterns) * (len(key) + 64) * 4 > _REMEMBERED_BYTES:
                 self.fold(self)
-                self.mark_all()
+                if self._footprint is not None:
+                    self._footprint.mark_pending()
                 self.patterns.clear()
                 self.placed.clear()
             pattern = self.patterns[found_by] = Pattern(self, mask, offsets)
@@ -219,18 +228,12 @@ class Handler(Accessor):
         self.context.trace(pattern, base)
         start = base + pattern.low - self._origin >> self.shift
         if self.region.is_lazy:
-            self.region.ensure((pattern.touched + start) * self.element)
+            page, phase = divmod(start * self.element, PAGE)
+            self.region.ensure_pages(pattern.pages(phase) + page)
         if self._is_checked:
             self._check_initialised(pattern, start)
-        if self._footprint is None:
-            return
-        if self.is_store:
-            self._footprint.mark(pattern.marks + start, self.element)
-            return
-        # Nobody asks before the end what was loaded.
-        pattern.unmarked.append(start)
-        if len(pattern.unmarked) >= _UNMARKED:
-            self._mark(pattern)
+        if self._footprint is not None:
+            self._footprint.meet(pattern, start)
 
     def forget(self) -> None:
         """Makes all accesses count as met for the first time, so that they are traced."""
@@ -238,40 +241,11 @@ class Handler(Accessor):
             pattern.known.clear()
         self.placed.clear()
 
-    def _mark(self, pattern: Pattern) -> None:
-        """Marks the footprint of all places at which a pattern was met since last time."""
-        if pattern.unmarked and self._footprint is not None:
-            self._mark_from(pattern, np.array(pattern.unmarked))
-        pattern.unmarked.clear()
-
-    def mark_all(self) -> None:
-        """Marks the footprints of all patterns; of those that came to one place only, many together."""
-        together: list[Integers] = []
-        size = 0
-        for pattern in self.patterns.values():
-            if len(pattern.unmarked) != 1 or self._footprint is None:
-                self._mark(pattern)
-                continue
-            together.append(pattern.marks.ravel() + pattern.unmarked.pop())
-            size += len(together[-1])
-            if size > _MARKED_AT_ONCE:
-                self._footprint.mark(np.concatenate(together), self.element)
-                together, size = [], 0
-        if together and self._footprint is not None:
-            self._footprint.mark(np.concatenate(together), self.element)
-
     def mark_ahead(self, pattern: Pattern, addresses: Integers) -> None:
         if self._footprint is None:
             return
         inside = (addresses + pattern.low >= self._low) & (addresses + pattern.high <= self._high)
-        self._mark_from(pattern, (addresses[inside] + pattern.low - self._origin) >> self.shift)
-
-    def _mark_from(self, pattern: Pattern, starts: Integers) -> None:
-        assert self._footprint is not None
-        marks = pattern.marks.ravel()
-        step = max(1, _MARKED_AT_ONCE // len(marks))
-        for first in range(0, len(starts), step):
-            self._footprint.mark((marks + starts[first : first + step, np.newaxis]).ravel(), self.element)
+        self._footprint.mark_at(pattern, (addresses[inside] + pattern.low - self._origin) >> self.shift)
 
     # --- quick ways
 

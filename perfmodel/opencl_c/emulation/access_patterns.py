@@ -22,6 +22,7 @@ from perfmodel.counting.banks import bank_cycles
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
 from perfmodel.opencl_c.emulation.machine import Machine
+from perfmodel.opencl_c.emulation.memory import PAGE
 from perfmodel.opencl_c.types import Pointer, Scalar, Vector
 
 _NOBODY = np.int64(-(1 << 62))
@@ -76,7 +77,6 @@ class Pattern:
         active: the same of active lanes only. marks: the same in footprints. Each is worked out when it is asked for.
         counts: how often it was met, by the low bits of its address that matter for the counts.
         known: addresses at which it was met before.
-        unmarked: where it was met since its footprint was marked.
     """
 
     __slots__ = (
@@ -90,14 +90,12 @@ class Pattern:
         "low",
         "mask",
         "offsets",
-        "unmarked",
     )
 
     def __init__(self, accessor: Accessor, mask: Mask, offsets: Integers) -> None:
         self.accessor, self.mask, self.offsets = accessor, mask, offsets
         self.counts: dict[int, int] = {}
         self.known: set[int] = set()
-        self.unmarked: list[int] = []
         self.is_uniform = not offsets.any()
         if self.is_uniform:
             self.low, self.high, self.is_regular = 0, accessor.bytes, True
@@ -120,8 +118,19 @@ class Pattern:
         found[..., self.mask.lanes] = self.active
         return found
 
+    def pages(self, phase: int) -> Integers:
+        """Returns the pages of memory that are touched, from the one that the position at `low` is so far within."""
+        found = self._pages.get(phase)
+        if found is None:
+            found = self._pages[phase] = distinct((self._touched * self.accessor.element + phase) // PAGE)
+        return found
+
     @cached_property
-    def touched(self) -> Integers:
+    def _pages(self) -> dict[int, Integers]:
+        return {}
+
+    @cached_property
+    def _touched(self) -> Integers:
         """Holds the positions of active lanes, once where all have the same one."""
         if self.is_uniform and self.accessor.lane_offsets is None:
             return self._with_components(np.zeros(1, np.int64))
@@ -131,10 +140,14 @@ class Pattern:
     def marks(self) -> Integers:
         stride = self.accessor.group_stride // self.accessor.element
         if not stride:
-            return distinct(self.touched) if self.is_uniform else self.active
+            return distinct(self._touched) if self.is_uniform else self.active
         if self.is_uniform:
             return distinct(self._with_components(self.mask.items_of_groups.nonzero()[0] * stride))
         return self._with_components(self._relative + self.mask.layout.group_of[self.mask.lanes] * stride)
+
+    @property
+    def marked_bytes(self) -> int:
+        return self.accessor.element
 
     @property
     def _relative(self) -> Integers:

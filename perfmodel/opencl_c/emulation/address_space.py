@@ -31,41 +31,35 @@ def whole_frame(size: int) -> int:
 
 
 class Regions:
-    """Holds the memory of one batch.
+    """Holds the memory of one batch after another.
 
     Attributes:
-        by_number: buffers of global and constant memory. has_wide_buffers: 32 bits may not count their bytes.
+        layout, buffers, local, private, by_number: of the batch that runs; `by_number` has the buffers of global and
+            constant memory.
+        has_wide_buffers: 32 bits may not count their bytes.
+        parts: of local and constant variables, where they start and end.
+        unit, local_unit: bytes of the smallest number that is accessed in global and in local memory.
     """
+
+    layout: Layout
+    buffers: Mapping[str, Buffer]
+    by_number: dict[int, Buffer]
+    constants: Buffer
+    local: Region
+    private: Region
 
     def __init__(
         self,
         kernel: low.LoweredKernel,
         buffers: Mapping[str, Buffer],
-        constants: Buffer,
         locals_: Mapping[str, tuple[int, int]],
         local_bytes: int,
         layout: Layout,
     ) -> None:
-        self.kernel, self.layout, self.buffers = kernel, layout, buffers
-        self.by_number: dict[int, Buffer] = {buffer.origin >> ADDRESS_BITS: buffer for buffer in buffers.values()}
-        self.by_number[CONSTANTS] = constants
-        self.has_wide_buffers = any(buffer.size >= 1 << 31 for buffer in self.by_number.values())
-        self.constants = constants
+        self._local_bytes, self._private_bytes = local_bytes, kernel.private_bytes
         self.local_frame, self.private_frame = whole_frame(local_bytes), whole_frame(kernel.private_bytes)
-        self.local = Region(
-            name="local memory",
-            origin=0,
-            size=local_bytes,
-            data=np.zeros(self.local_frame * layout.groups, np.uint8),
-            lane_offsets=layout.group_of * self.local_frame,
-        )
-        self.private = Region(
-            name="private memory",
-            origin=0,
-            size=kernel.private_bytes,
-            data=lazy_bytes(self.private_frame * layout.lanes),
-            lane_offsets=np.arange(layout.lanes) * self.private_frame,
-        )
+        self._local_offsets = layout.group_of * self.local_frame
+        self._private_offsets = np.arange(layout.lanes) * self.private_frame
         self.parts: dict[tuple[str, str], tuple[int, int]] = {("local", name): at for name, at in locals_.items()}
         for object_ in kernel.objects:
             # Objects of one name come from a function that is called more than once: any of them may be meant.
@@ -74,48 +68,64 @@ class Regions:
                 first, last = constant_address(first), constant_address(last)
             known = self.parts.get((object_.space, object_.name), (first, last))
             self.parts[object_.space, object_.name] = min(first, known[0]), max(last, known[1])
-        self.unit = self._smallest(("global", "constant"))
-        self.local_unit = self._smallest(("local",))
-        self._prepare()
 
-    def _smallest(self, spaces: Iterable[str]) -> int:
-        return min((self._element(access) for access in self.kernel.accesses if access.space in spaces), default=4)
+        def smallest(*spaces: str) -> int:
+            sizes = (_element(access, buffers) for access in kernel.accesses if access.space in spaces)
+            return min(sizes, default=4)
 
-    def _element(self, access: low.Access) -> int:
-        buffer = self.buffers.get(access.variable or "") if access.space == "global" else None
-        return (buffer.element if buffer is not None else None) or element_bytes(access.type)
+        self.unit, self.local_unit = smallest("global", "constant"), smallest("local")
+        self.has_wide_buffers = max([kernel.constant_bytes, *(each.size for each in buffers.values())]) >= 1 << 31
+        self._loaded, self._stored = _touching(kernel, ("load",)), _touching(kernel, ("store", "atomic"))
+        # An access may go to one buffer now and another then, with the same distance between the groups' marks.
+        self._is_anywhere = None in self._loaded | self._stored
+        self._tables = [object_.name for object_ in kernel.objects if object_.space == "constant"]
+        self._has_local = any(access.space == "local" for access in kernel.accesses)
 
-    def _touching(self, space: str, directions: tuple[str, ...]) -> set[str | None]:
-        """Returns variables that are accessed so, and None for accesses that nobody knows the variable of."""
-        spaces = ("global", "constant") if space == "global" else (space,)
-        return {
-            access.variable
-            for access in self.kernel.accesses
-            if access.space in spaces and access.direction in directions
-        }
-
-    def _prepare(self) -> None:
-        groups = self.layout.groups
-        loaded, stored = self._touching("global", ("load",)), self._touching("global", ("store", "atomic"))
-        for buffer in {id(buffer): buffer for buffer in self.by_number.values()}.values():
+    def hold(self, buffers: Mapping[str, Buffer], constants: Buffer, layout: Layout) -> None:
+        """Sets up the memory of a batch, of which nothing is touched yet."""
+        self.layout, self.buffers, self.constants = layout, buffers, constants
+        self.by_number = {buffer.origin >> ADDRESS_BITS: buffer for buffer in buffers.values()}
+        self.by_number[CONSTANTS] = constants
+        groups = layout.groups
+        self.local = Region(
+            name="local memory",
+            origin=0,
+            size=self._local_bytes,
+            data=np.zeros(self.local_frame * groups, np.uint8),
+            lane_offsets=self._local_offsets,
+        )
+        self.private = Region(
+            name="private memory",
+            origin=0,
+            size=self._private_bytes,
+            data=lazy_bytes(self.private_frame * layout.lanes),
+            lane_offsets=self._private_offsets,
+        )
+        for buffer in self.by_number.values():
             buffer.loads = buffer.stores = None
             buffer.is_logged = False
         stride = None
-        if None in loaded | stored:
-            # An access may go to one buffer now and another then, with the same distance between the groups' marks.
+        if self._is_anywhere:
             stride = Footprint(0, max(buffer.size for buffer in self.by_number.values()), self.unit).stride
-        tables = {object_.name for object_ in self.kernel.objects if object_.space == "constant"}
-        for name, buffer in [*self.buffers.items(), *((name, self.constants) for name in tables)]:
-            if loaded & {name, None} and buffer.loads is None:
+        for name, buffer in [*buffers.items(), *((name, constants) for name in self._tables)]:
+            if buffer.loads is None and (name in self._loaded or None in self._loaded):
                 buffer.loads = Footprint(groups, buffer.size, self.unit, stride)
-            if stored & {name, None} and buffer.stores is None:
+            if buffer.stores is None and (name in self._stored or None in self._stored):
                 buffer.stores = Footprint(groups, buffer.size, self.unit, stride)
                 buffer.is_logged = True
-        if any(access.space == "local" for access in self.kernel.accesses):
+        if self._has_local:
             size, unit = self.local.size, self.local_unit
             self.local.loads = Footprint(groups, size, unit, self.local_frame)
             self.local.stores = Footprint(groups, size, unit, self.local_frame)
             self.local.is_logged = True
+
+    def release(self) -> None:
+        """Forgets the memory."""
+        del self.layout, self.buffers, self.by_number, self.constants, self.local, self.private
+
+    def touched(self) -> Iterable[Region]:
+        """Returns the regions whose footprints somebody asks for."""
+        return {id(region): region for region in (*self.by_number.values(), self.local)}.values()
 
     def at(self, pattern: Pattern, base: int) -> Region:
         """Returns the region that a pattern at some address is in."""
@@ -136,3 +146,18 @@ class Regions:
         if buffer is None:
             return self.constants, 0, 0
         return buffer, buffer.origin, buffer.origin + buffer.size
+
+
+def _element(access: low.Access, buffers: Mapping[str, Buffer]) -> int:
+    buffer = buffers.get(access.variable or "") if access.space == "global" else None
+    return (buffer.element if buffer is not None else None) or element_bytes(access.type)
+
+
+def _touching(kernel: low.LoweredKernel, directions: tuple[str, ...]) -> set[str | None]:
+    """Returns variables in global and constant memory that are accessed so, and None for accesses of which nobody knows
+    the variable."""
+    return {
+        access.variable
+        for access in kernel.accesses
+        if access.space in ("global", "constant") and access.direction in directions
+    }

@@ -17,7 +17,16 @@ from perfmodel.opencl_c.emulation.address_space import CONSTANTS
 from perfmodel.opencl_c.emulation.footprints import Bytes
 from perfmodel.opencl_c.emulation.images import Image, ImageBuffer
 from perfmodel.opencl_c.emulation.lanes import Values
-from perfmodel.opencl_c.emulation.memory import Buffer, Copied, Region, Scattered, ScatteredStructs, Source
+from perfmodel.opencl_c.emulation.memory import (
+    Buffer,
+    Copied,
+    Region,
+    Scattered,
+    ScatteredStructs,
+    Source,
+    Unwritten,
+    drawn,
+)
 from perfmodel.opencl_c.types import (
     SAMPLER,
     UINT,
@@ -253,7 +262,9 @@ def _buffer(
         size = argument.length * (1 if isinstance(target, Void) else target.size)
         source: Source | None = None
         if isinstance(argument, Random):
-            source = _random(target, argument, what)
+            source = drawn(_random(target, argument, what), size)
+            if not is_written:
+                return Unwritten(parameter.name, number, size, source)
         return Buffer(parameter.name, number, size, source)
     if not isinstance(argument, np.ndarray):
         raise KernelError(f"{what} is a pointer; give an array, Zeros(...) or Random(...) instead of {argument!r}")

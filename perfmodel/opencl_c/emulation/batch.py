@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
@@ -21,33 +22,60 @@ from perfmodel.opencl_c.emulation.expression_code import plain
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolation, Watch
 from perfmodel.opencl_c.emulation.findings import FindingLog
 from perfmodel.opencl_c.emulation.images import ImageBuffer, ImageHandler
-from perfmodel.opencl_c.emulation.lanes import Layout, Mask, Values
+from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask, Masks, Values
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.emulation.races import GroupRaces, Races
-from perfmodel.opencl_c.emulation.recording import Recorder, Totals
-from perfmodel.opencl_c.emulation.reuse import keep, lend, taken
+from perfmodel.opencl_c.emulation.recording import Recorder, Totals, footprints, touched
+from perfmodel.opencl_c.emulation.reuse import AddedUp, Shelf
 from perfmodel.opencl_c.emulation.thinning import LATER, Thinning, Turn
 from perfmodel.opencl_c.emulation.waiting import SOON, Waiting
 from perfmodel.opencl_c.emulation.work_items import WorkItems
 from perfmodel.opencl_c.syntax import Place
-from perfmodel.opencl_c.types import Vector, element_of
+from perfmodel.opencl_c.types import Pointer, Vector, element_of
 
 _TWICE = 2048
+_MOST_LANES = 1 << 20
+"""Masks and patterns of so many lanes together are kept; more come from data, which repeat nothing."""
 
 
 class Emulator:
-    """Runs a batch.
+    """Runs one batch after another, all of them in groups of one size with arguments of one size.
 
     Attributes:
+        variables: see `Emulation`.
         context, recorder: what is found and counted.
         used: steps that were taken, which are those of loops.
     """
 
-    def __init__(
-        self,
+    kernel: low.LoweredKernel
+    layout: Layout
+    bound: Bound
+    work_items: WorkItems
+    races: Races
+    waiting: Waiting
+    extrapolation: Extrapolation | None
+    thinning: Thinning
+
+    def __init__(self, kernel: low.LoweredKernel, code: Code, layout: Layout, bound: Bound, machine: Machine) -> None:
+        self.code = code
+        self.regions = Regions(kernel, bound.buffers, bound.locals, bound.local_bytes, layout)
+        self.context = Context(machine, self.regions)
+        self.recorder = Recorder(kernel, layout, machine)
+        self.masks = Masks(layout)
+        self._known_totals: AddedUp[Totals] = AddedUp()
+        self._known_sizes: AddedUp[NDArray[Any]] = AddedUp()
+        self.variables = _variables(kernel, bound)
+        self._by_value = [each for each in kernel.objects if each.parameter is not None]
+        self.regions.hold(bound.buffers, bound.constants, layout)
+        self._function: Any = code.build(self._namespace(bound))
+        self._names: dict[str, Any] = self._function.__globals__
+        self._shape: Hashable = None
+
+    @classmethod
+    def of(
+        cls,
         kernel: low.LoweredKernel,
         code: Code,
-        layout: Layout,
         work_items: WorkItems,
         bound: Bound,
         machine: Machine,
@@ -56,43 +84,46 @@ class Emulator:
         checks: bool,
         extrapolate: bool,
         work: float,
-    ) -> None:
-        self.kernel, self.code, self.layout, self.bound = kernel, code, layout, bound
-        self.regions = Regions(
-            kernel=kernel,
-            buffers=bound.buffers,
-            constants=bound.constants,
-            locals_=bound.locals,
-            local_bytes=bound.local_bytes,
-            layout=layout,
-        )
+    ) -> Emulator:
+        """Returns an emulator for a batch: one that an earlier batch left, or a new one."""
+        layout = work_items.layout
         # Where patterns find their numbers depends on the frames, and their marks on how far groups' marks are apart.
-        self._shape = (
+        shape = (
             (layout.local_size, layout.groups, layout.subgroup_size, machine),
-            (self.regions.local_frame, self.regions.private_frame, bound.local_bytes),
-            tuple((name, buffer.origin, buffer.size) for name, buffer in bound.buffers.items()),
+            (bound.local_bytes, *bound.locals.items()),
+            tuple([(name, each.origin, each.size, each.pixel) for name, each in bound.buffers.items()]),
         )
-        self._kept = taken(kernel, self._shape, layout)
-        self.masks = self._kept.masks
-        self.context = Context(layout=layout, machine=machine, findings=findings, regions=self.regions, checks=checks)
-        self.recorder = Recorder(kernel, layout, machine)
+        found = _SHELF.taken(kernel, shape) or cls(kernel, code, layout, bound, machine)
+        found.kernel, found.layout, found.bound, found.work_items = kernel, layout, bound, work_items
+        found._shape, found.used = shape, 0
+        found._begin(findings, groups, checks, extrapolate, work)
+        return found
+
+    def _begin(self, findings: FindingLog, groups: GroupRaces, checks: bool, extrapolate: bool, work: float) -> None:
+        self.regions.hold(self.bound.buffers, self.bound.constants, self.layout)
+        self.context.begin(self.layout, findings, checks)
+        for handler in self.recorder.handlers:
+            handler.begin()
         self.races = Races(self.context, groups)
-        self.waiting = Waiting(kernel, self.regions)
-        self.work_items = work_items
-        self.extrapolation = Extrapolation(self.context, self.recorder) if extrapolate else None
+        self.waiting = Waiting(self.kernel, self.regions)
+        self.extrapolation = Extrapolation(self.context, self.recorder) if extrapolate and self.code.plans else None
         # As many lanes as these take numpy twice as long as one does.
-        self._work = work / (1 + layout.lanes / _TWICE)
-        self.thinning = Thinning(self.recorder, layout, self._work, seed=0)
-        self.used = 0
+        self._work = work / (1 + self.layout.lanes / _TWICE)
+        self.thinning = Thinning(self.recorder, self.layout, self._work, seed=0)
+        names = self._names
+        names["most_work"], names["late_work"] = self._work, -LATER * self._work
+        names["most_logged"] = self.races.most_logged
+        for number, register in enumerate(self.kernel.registers):
+            names[f"start_{number}"] = self._start(register)
         self._place_parameters()
 
     def _place_parameters(self) -> None:
         """Puts structs by value, and other parameters that have an address, into each lane's memory."""
         frames = self.regions.private.data.reshape(self.layout.lanes, -1)
-        for object_ in self.kernel.objects:
-            if object_.parameter is not None:
-                data = self.bound.private[object_.parameter]
-                frames[:, object_.offset : object_.offset + len(data)] = data
+        for object_ in self._by_value:
+            assert object_.parameter is not None
+            data = self.bound.private[object_.parameter]
+            frames[:, object_.offset : object_.offset + len(data)] = data
 
     def run(self, steps: int) -> None:
         """Runs all groups of the batch to their end.
@@ -100,21 +131,35 @@ class Emulator:
         Raises:
             EmulationError: the steps were not enough.
         """
-        function = self.code.build(self._namespace(steps))
-        lend(self._kept, self.recorder.handlers, self.recorder)
         with np.errstate(all="ignore"):
-            self.used = steps - int(function(steps))
+            self.used = steps - int(self._function(steps))
         self.races.barrier(None)
 
-    def finish(self) -> Totals:
-        """Returns all counts, and keeps for other batches what these may need."""
-        totals = self.recorder.totals()
-        for handler in self.recorder.handlers:
-            handler.mark_all()
-        keep(self.kernel, self._shape, self._kept, self.recorder.handlers, self.recorder)
-        return totals
+    def finish(self) -> tuple[Integers, ...]:
+        """Returns all counts and the footprints of the variables, and leaves the emulator to other batches."""
+        recorder, regions, machine = self.recorder, self.regions, self.context.machine
+        totals = self._known_totals.once(recorder.counted(), recorder.totals)
+        met = touched(regions, machine)
+        sizes = self._known_sizes.once(met, lambda: footprints(regions, self.variables, machine))
+        kernel = self.kernel
+        for handler in recorder.handlers:
+            handler.end()
+        recorder.end()
+        self.context.end()
+        regions.release()
+        self._names.update((f"start_{number}", None) for number in range(len(kernel.registers)))
+        del self.kernel, self.layout, self.bound, self.work_items
+        del self.races, self.waiting, self.extrapolation, self.thinning
+        _SHELF.keep(kernel, self._shape, self)
+        return *totals.arrays, sizes
 
-    def _namespace(self, steps: int) -> dict[str, Any]:
+    @property
+    def is_small(self) -> bool:
+        recorder = self.recorder
+        number = len(self.masks) + sum(len(handler.patterns) for handler in recorder.handlers) + len(recorder.known)
+        return number * recorder.layout.lanes <= _MOST_LANES
+
+    def _namespace(self, bound: Bound) -> dict[str, Any]:
         names: dict[str, Any] = {
             "full": self.masks.full,
             "union": self.masks.union,
@@ -126,27 +171,25 @@ class Emulator:
             "collective": self._collective,
             "image_size": self._image_size,
             "divide": self._divide,
-            "work_item": self.work_items.value,
+            "work_item": self._work_item,
             "turned": self._turned,
             "watch": self._watch,
             "thin": self._thin,
-            "most_work": self._work,
-            "late_work": -LATER * self._work,
             "log": self.context.log,
-            "most_logged": self.races.most_logged,
             "soon": SOON,
         }
         for number, (access, scale) in enumerate(self.code.accesses):
-            is_image = isinstance(self.bound.buffers.get(access.variable or ""), ImageBuffer)
+            is_image = isinstance(bound.buffers.get(access.variable or ""), ImageBuffer)
             kind = AtomicHandler if access.direction == "atomic" else ImageHandler if is_image else Handler
             handler = kind(self.context, access, scale, self.recorder.fold)
             self.recorder.handlers.append(handler)
             name = {"load": "read", "store": "write"}[access.direction] if is_image else access.direction
             names[f"{access.direction}{number}"] = getattr(handler, name)
         names.update((f"block_{number}", counts) for number, counts in enumerate(self.recorder.blocks))
-        for number, register in enumerate(self.kernel.registers):
-            names[f"start_{number}"] = self._start(register)
         return names
+
+    def _work_item(self, function: str, axis: Any) -> Values:
+        return self.work_items.value(function, axis)
 
     def _start(self, register: low.Register) -> Values:
         type_ = plain(register.type)
@@ -253,3 +296,14 @@ class Emulator:
         if len(self.context.log) > self.races.most_logged:
             self.races.shorten()
         return self.waiting.look(steps, number, mask, values)
+
+
+def _variables(kernel: low.LoweredKernel, bound: Bound) -> tuple[tuple[str, str], ...]:
+    types = {parameter.name: parameter.type for parameter in kernel.parameters}
+    found = [(type_.space if isinstance(type_ := types[name], Pointer) else "global", name) for name in bound.buffers]
+    found += [("local", name) for name in bound.locals]
+    found += [(object_.space, object_.name) for object_ in kernel.objects if object_.space in ("local", "constant")]
+    return tuple(dict.fromkeys(found))
+
+
+_SHELF: Shelf[Emulator] = Shelf()

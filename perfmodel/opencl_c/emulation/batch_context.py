@@ -26,18 +26,32 @@ class Traced(NamedTuple):
 
 
 class Context:
-    """A context is one batch: its lanes, its memory, and where things are noted.
+    """A context is one batch after another: its lanes, its memory, and where things are noted.
 
     Attributes:
+        layout, findings, checks, logs: of the batch that runs.
         log: accesses since the last barrier, for races.
         traced: accesses met for the first time, where an extrapolation asks for them.
     """
 
-    def __init__(self, layout: Layout, machine: Machine, findings: FindingLog, regions: Regions, checks: bool) -> None:
-        self.layout, self.machine, self.findings, self.regions = layout, machine, findings, regions
-        self.checks = self.logs = checks
+    layout: Layout
+    findings: FindingLog
+    checks: bool
+    logs: bool
+
+    def __init__(self, machine: Machine, regions: Regions) -> None:
+        self.machine, self.regions = machine, regions
         self.log: list[Logged] = []
         self.traced: list[Traced] | None = None
+
+    def begin(self, layout: Layout, findings: FindingLog, checks: bool) -> None:
+        self.layout, self.findings = layout, findings
+        self.checks = self.logs = checks
+
+    def end(self) -> None:
+        self.log.clear()
+        self.traced = None
+        del self.layout, self.findings
 
     def trace(self, pattern: Pattern, base: int) -> None:
         if self.traced is not None:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -21,15 +22,17 @@ from perfmodel.opencl_c.emulation.code_generation import code_of
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolated, all_loops
 from perfmodel.opencl_c.emulation.findings import Finding, FindingLog
 from perfmodel.opencl_c.emulation.images import ImageBuffer
-from perfmodel.opencl_c.emulation.lanes import Integers, Layout
+from perfmodel.opencl_c.emulation.lanes import Integers
 from perfmodel.opencl_c.emulation.machine import Machine
+from perfmodel.opencl_c.emulation.memory import Unwritten
 from perfmodel.opencl_c.emulation.races import GroupRaces
-from perfmodel.opencl_c.emulation.recording import ACCESS_FIELDS, Totals, footprints
+from perfmodel.opencl_c.emulation.recording import ACCESS_FIELDS, Totals
 from perfmodel.opencl_c.emulation.thinning import PARTS
-from perfmodel.opencl_c.emulation.work_items import Size3, WorkItems
+from perfmodel.opencl_c.emulation.work_items import Size3, work_items
 from perfmodel.opencl_c.types import Pointer, Scalar, Vector, element_of
 
 STEPS = 2_000_000
+_USUAL = Machine()
 LANES = 16_384
 """A batch has so many work-items, unless one group has more."""
 _SAMPLED = 16
@@ -102,7 +105,9 @@ class Emulation:
         target = parameter.type.target
         dtype = element_of(target).numpy if isinstance(target, Scalar | Vector) else np.dtype(np.uint8)
         dtype, shape = self._given.get(name, (dtype, (-1,)))
-        return buffer.data[: buffer.size].view(dtype).reshape(shape)
+        data = buffer.data[: buffer.size]
+        # What other emulations read must stay as it is.
+        return (data.copy() if isinstance(buffer, Unwritten) else data).view(dtype).reshape(shape)
 
 
 def emulate(
@@ -139,7 +144,7 @@ def emulate(
         EmulationError: the kernel took too many steps, or does what can't be emulated.
     """
     began = time.perf_counter()
-    machine = machine or Machine()
+    machine = machine or _USUAL
     whole, local, dimensions = _sizes(kernel, global_size, local_size)
     counts = (whole[0] // local[0], whole[1] // local[1], whole[2] // local[2])
     offset = _three(global_offset, 0, "global_offset")
@@ -147,7 +152,6 @@ def emulate(
     bound = bind(kernel, arguments, write_back)
     code = code_of(kernel)
     findings, group_races = FindingLog(), GroupRaces(len(numbers) > 1)
-    variables = _variables(kernel, bound)
     parts: list[tuple[Integers, ...]] = []
     used = 0
     may_shorten = groups != "all" and not write_back
@@ -155,12 +159,14 @@ def emulate(
     estimated: list[Totals | None] = []
     at_once = max(1, LANES // prod(local))
     for start in range(0, len(numbers), at_once):
-        layout = Layout(local, counts, numbers[start : start + at_once], machine.subgroup_size)
-        items = WorkItems(layout, whole, offset, dimensions, kernel.subgroup_size or machine.subgroup_size)
-        emulator = Emulator(
+        chosen = tuple(numbers[start : start + at_once].tolist())
+        items = work_items(
+            (local, counts, chosen, machine.subgroup_size),
+            (whole, offset, dimensions, kernel.subgroup_size or machine.subgroup_size),
+        )
+        emulator = Emulator.of(
             kernel=kernel,
             code=code,
-            layout=layout,
             work_items=items,
             bound=bound,
             machine=machine,
@@ -176,8 +182,7 @@ def emulate(
             extrapolated += emulator.extrapolation.done.values()
         extrapolated += emulator.thinning.done.values()
         estimated.append(emulator.thinning.parts)
-        totals = emulator.finish()
-        parts.append((layout.group_ids, *totals.arrays, footprints(emulator.regions, variables, machine)))
+        parts.append((items.layout.group_ids, *emulator.finish()))
     group_ids, blocks, branches, sides, barriers, accesses, touched = (
         np.concatenate(arrays) for arrays in zip(*parts, strict=True)
     )
@@ -192,7 +197,7 @@ def emulate(
         barriers=barriers,
         accesses=np.ascontiguousarray(accesses).view(ACCESS_FIELDS)[..., 0],
         footprints=touched,
-        variables=variables,
+        variables=emulator.variables,
         findings=findings.all(),
         steps=used,
         seconds=time.perf_counter() - began,
@@ -216,10 +221,13 @@ def _sizes(
 ) -> tuple[Size3, Size3, int]:
     whole, local = _three(global_size, 1, "global_size"), _three(local_size, 1, "local_size")
     dimensions = 1 if isinstance(global_size, int | np.integer) else len(global_size)
-    check_shape(kernel.name, whole, local)
+    _check(kernel.name, whole, local)
     if kernel.work_group is not None and local != kernel.work_group:
         raise KernelError(f"kernel '{kernel.name}' requires work-groups of {kernel.work_group}, not {local}")
     return whole, local, dimensions
+
+
+_check = lru_cache(64)(check_shape)
 
 
 def _chosen(groups: str | Sequence[tuple[int, ...] | int], counts: Size3, seed: int) -> Integers:
@@ -263,15 +271,3 @@ def _parts(estimated: Sequence[Totals | None], groups: Sequence[int]) -> tuple[t
         return np.concatenate(own)
 
     return tuple((joined("blocks", number), joined("sides", number)) for number in range(PARTS))
-
-
-def _variables(kernel: low.LoweredKernel, bound: Bound) -> tuple[tuple[str, str], ...]:
-    found = [(_space(kernel, name), name) for name in bound.buffers]
-    found += [("local", name) for name in bound.locals]
-    found += [(object_.space, object_.name) for object_ in kernel.objects if object_.space in ("local", "constant")]
-    return tuple(dict.fromkeys(found))
-
-
-def _space(kernel: low.LoweredKernel, name: str) -> str:
-    parameter = next(each for each in kernel.parameters if each.name == name)
-    return parameter.type.space if isinstance(parameter.type, Pointer) else "global"

@@ -6,6 +6,8 @@ import mmap
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,9 @@ from perfmodel.opencl_c.emulation.lanes import Integers
 
 Bytes = NDArray[np.uint8]
 
+_MARKED_AT_ONCE = 1 << 18
+_PENDING = 1 << 14
+"""So many places at which patterns were met wait to be marked together."""
 _SMALL = 1 << 17
 """Memory up to this size is taken at once."""
 _PART = 512
@@ -34,35 +39,104 @@ def lazy_bytes(size: int) -> Bytes:
     return np.frombuffer(memory, np.uint8)
 
 
+class Marked(Protocol):
+    """Marks are elements of so many bytes, relative to where they were met."""
+
+    @property
+    def marks(self) -> Integers: ...
+
+    @property
+    def marked_bytes(self) -> int: ...
+
+
 class Footprint:
     """A footprint has one byte (zero or one) for each `unit` bytes of one memory, by group: whether it is touched.
 
     Attributes:
         stride: bytes of the memory that belong to one group's part.
+        pending: what was met where, in elements from the first group's start, and is marked when somebody asks.
+        is_marked: something was.
     """
 
     def __init__(self, groups: int, size: int, unit: int, stride: int | None = None) -> None:
         self.groups, self.size, self.unit = groups, size, unit
         self.stride = stride or -(-size // (128 * unit)) * 128 * unit
-        marks = groups * self.stride // unit
-        self.marks = lazy_bytes(-(-marks // _PART) * _PART)
-        self._parts = np.zeros(len(self.marks) // _PART, bool) if marks > _PARTED else None
-        self._views: dict[int, NDArray[np.unsignedinteger]] = {}
+        self.pending: list[tuple[Marked, int]] = []
+        self.is_marked = False
+
+    @cached_property
+    def marks(self) -> Bytes:
+        return lazy_bytes(-(-self._count // _PART) * _PART)
+
+    @cached_property
+    def _parts(self) -> NDArray[np.bool_] | None:
+        return np.zeros(len(self.marks) // _PART, bool) if self._count > _PARTED else None
+
+    @cached_property
+    def _views(self) -> dict[int, NDArray[np.unsignedinteger]]:
+        return {}
+
+    @property
+    def _count(self) -> int:
+        return self.groups * self.stride // self.unit
+
+    def meet(self, met: Marked, start: int) -> None:
+        """Marks what was met at a place, some time before somebody asks."""
+        self.pending.append((met, start))
+        if len(self.pending) > _PENDING:
+            self.mark_pending()
+
+    def mark_pending(self) -> None:
+        """Marks all that was met; of what came to one place only, much together."""
+        places: dict[Marked, list[int]] = {}
+        for met, start in self.pending:
+            places.setdefault(met, []).append(start)
+        self.pending.clear()
+        together: dict[int, list[Integers]] = {}
+        size = 0
+        for met, starts in places.items():
+            if len(starts) > 1:
+                self.mark_at(met, np.array(starts))
+                continue
+            together.setdefault(met.marked_bytes, []).append(met.marks.ravel() + starts[0])
+            size += met.marks.size
+            if size > _MARKED_AT_ONCE:
+                self._mark_together(together)
+                size = 0
+        self._mark_together(together)
+
+    def _mark_together(self, together: dict[int, list[Integers]]) -> None:
+        for element, marks in together.items():
+            self._mark(np.concatenate(marks), element)
+        together.clear()
+
+    def mark_at(self, met: Marked, starts: Integers) -> None:
+        """Marks what was met at many places."""
+        marks = met.marks.ravel()
+        step = max(1, _MARKED_AT_ONCE // len(marks))
+        for first in range(0, len(starts), step):
+            self._mark((marks + starts[first : first + step, np.newaxis]).ravel(), met.marked_bytes)
 
     def view(self, element: int) -> NDArray[np.unsignedinteger]:
         """Returns the marks, one number for each element of so many bytes."""
+        self.mark_pending()
+        return self._view(element)
+
+    def _view(self, element: int) -> NDArray[np.unsignedinteger]:
         found = self._views.get(element)
         if found is None:
             found = self._views[element] = self.marks.view(f"u{element // self.unit}")
         return found
 
-    def mark(self, elements: Integers, element: int) -> None:
+    def _mark(self, elements: Integers, element: int) -> None:
         """Marks elements of so many bytes, counted from the first group's start, as touched."""
-        self.view(element)[elements] = _ONES[element // self.unit]
+        self.is_marked = True
+        self._view(element)[elements] = _ONES[element // self.unit]
         if self._parts is not None:
             self._parts[elements // (_PART * self.unit // element)] = True
 
     def mark_bytes(self, addresses: Integers) -> None:
+        self.is_marked = True
         units = addresses // self.unit
         self.marks[units] = 1
         if self._parts is not None:
@@ -71,10 +145,13 @@ class Footprint:
     def touched(self, other: Footprint | None = None) -> tuple[Integers, Integers]:
         """Returns the units that are touched here or in another footprint, by their numbers within the group's part,
         one group's after the other's; and at which place those of each group start."""
-        if self._parts is None or (other is not None and other._parts is None):
+        for footprint in (self,) if other is None else (self, other):
+            footprint.mark_pending()
+        own, others = self._parts, None if other is None else other._parts
+        if own is None or (other is not None and others is None):
             found = _nonzero(self.marks if other is None else self.marks | other.marks)
         else:
-            parts = self._parts if other is None else self._parts | other._parts
+            parts = own if others is None else own | others
             numbers = parts.nonzero()[0]
             marks = self.marks.reshape(-1, _PART)[numbers]
             if other is not None:

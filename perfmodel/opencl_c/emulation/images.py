@@ -82,7 +82,7 @@ class ImageBuffer(Buffer):
         is_float = image.normalized or array.dtype.kind == "f"
         self.scalar: Scalar = FLOAT if is_float else INT if array.dtype.kind == "i" else UINT
         stored = _STORED[array.dtype.name]
-        self.pixel = stored if channels == 1 else Vector(stored, channels)
+        self.pixel: Scalar | Vector = stored if channels == 1 else Vector(stored, channels)
         self.element = stored.size
         super().__init__(name, number, prod(shape) * self.pixel.size, Copied(np.ravel(array).view(np.uint8)))
 
@@ -143,9 +143,18 @@ class ImageHandler(Handler):
     def __init__(self, context: Context, access: low.Access, scale: int, fold: Callable[[Handler], None]) -> None:
         image = context.regions.buffers[access.variable or ""]
         assert isinstance(image, ImageBuffer)
-        self.image = image
         super().__init__(context, replace(access, type=image.pixel, alignment=image.pixel.size), 1, fold)
         self.result = access.type
+
+    def begin(self) -> None:
+        image = self.context.regions.buffers[self.access.variable or ""]
+        assert isinstance(image, ImageBuffer)
+        self.image = image
+        super().begin()
+
+    def end(self) -> None:
+        super().end()
+        del self.image
 
     def read(self, mask: Mask, coordinates: Values, sampler: Values) -> Values:
         rows = self._rows(coordinates)

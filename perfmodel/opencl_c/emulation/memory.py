@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from perfmodel.basics.distinct import distinct
 from perfmodel.opencl_c.emulation.footprints import Bytes, Footprint, lazy_bytes
 from perfmodel.opencl_c.emulation.lanes import Integers
+from perfmodel.opencl_c.emulation.spare_memory import used_again
+from perfmodel.opencl_c.types import Scalar, Vector
 
 ADDRESS_BITS = 40
 """The low bits of an address, so many, are the offset in a buffer."""
@@ -31,6 +33,13 @@ _AT_ONCE = 1 << 14
 """Whole buffers are filled by so many pages."""
 _SMALL = 1 << 15
 """Buffers up to this size are filled at once, which is quicker than asking whether they are."""
+_MOST_DRAWN = 1 << 18
+"""So many pages of random numbers are kept of one source, and so many sources."""
+_MOST_SOURCES = 32
+
+
+def pages_of(size: int) -> int:
+    return -(-max(size, 1) // PAGE)
 
 
 class Region:
@@ -66,6 +75,11 @@ class Region:
 
     def ensure(self, offsets: Integers) -> None:
         """Makes sure that the pages of these byte offsets are filled."""
+        if self.is_lazy:
+            self.ensure_pages(distinct(offsets // PAGE))
+
+    def ensure_pages(self, pages: Integers) -> None:
+        """Makes sure that these pages, in order, are filled."""
 
 
 class Source(ABC):
@@ -81,13 +95,17 @@ class Buffer(Region):
 
     Attributes:
         element: bytes of a number in it, where that is not the type of what accesses it; None elsewhere.
+        pixel: the type of such a number, or of several together.
     """
 
     element: int | None = None
+    pixel: Scalar | Vector | None = None
 
     def __init__(self, name: str, number: int, size: int, source: Source | None) -> None:
-        pages = -(-max(size, 1) // PAGE)
-        super().__init__(name, number << ADDRESS_BITS, size, lazy_bytes(pages * PAGE))
+        pages = pages_of(size)
+        # What is not filled yet is never read, whatever it holds.
+        data = lazy_bytes(pages * PAGE) if source is None else used_again(pages * PAGE)
+        super().__init__(name, number << ADDRESS_BITS, size, data)
         self._source = source
         self._filled = np.zeros(pages, bool)
         if source is not None and pages * PAGE <= _SMALL:
@@ -97,13 +115,12 @@ class Buffer(Region):
     def is_lazy(self) -> bool:
         return self._source is not None
 
-    def ensure(self, offsets: Integers) -> None:
+    def ensure_pages(self, pages: Integers) -> None:
         if self._source is None:
             return
-        pages = offsets // PAGE
-        if not self._filled[pages].all():
-            pages = distinct(pages)
-            pages = pages[~self._filled[pages]]
+        filled = self._filled[pages]
+        if np.count_nonzero(filled) < len(pages):
+            pages = pages[~filled]
             first, last = int(pages[0]), int(pages[-1])
             if first and self._filled[first - 1] and last - first < len(pages):
                 ahead = np.arange(first, min(last + _AHEAD, len(self._filled) - 1) + 1)
@@ -141,7 +158,7 @@ class Copied(Source):
         return rows
 
 
-@dataclass
+@dataclass(frozen=True)
 class Scattered(Source):
     """This source has random numbers that follow from the seed and their position, in whatever order they come."""
 
@@ -183,7 +200,7 @@ class Scattered(Source):
         return (whole.astype(np.int64) + np.int64(int(self.low))).astype(self.dtype)
 
 
-@dataclass
+@dataclass(frozen=True)
 class ScatteredStructs(Source):
     """This source has structs of random numbers: each number as a `Scattered` gives it, at its offset in the struct."""
 
@@ -204,6 +221,61 @@ class ScatteredStructs(Source):
             items[:, offset : offset + values.itemsize] = values.view(np.uint8)
         skipped = first * PAGE - start * self.item_bytes
         return items.reshape(-1)[skipped : skipped + count * PAGE].reshape(count, PAGE)
+
+
+class Drawn(Source):
+    """This source keeps the numbers of another one that were asked for, for all emulations.
+
+    Attributes:
+        data, filled: what was asked for, and which pages that is.
+    """
+
+    def __init__(self, source: Source, count: int) -> None:
+        self.source, self.data, self.filled = source, lazy_bytes(count * PAGE), np.zeros(count, bool)
+        self.count = 0
+
+    def pages(self, numbers: Integers) -> NDArray[np.uint8]:
+        rows: NDArray[np.uint8] = self.data.reshape(-1, PAGE)
+        missing = numbers[~self.filled[numbers]]
+        if len(missing):
+            rows[missing] = self.source.pages(missing)
+            self.filled[missing] = True
+            self.grow(len(missing))
+        return rows[numbers]
+
+    def grow(self, count: int) -> None:
+        """Counts pages, and is forgotten once they are many."""
+        self.count += count
+        if self.count > _MOST_DRAWN:
+            _drawn.pop((self.source, len(self.filled)), None)
+
+
+class Unwritten(Buffer):
+    """This buffer is never written to, so that all emulations can share what it holds."""
+
+    def __init__(self, name: str, number: int, size: int, drawn: Drawn) -> None:
+        Region.__init__(self, name, number << ADDRESS_BITS, size, drawn.data)
+        self._source, self._filled, self._drawn = drawn.source, drawn.filled, drawn
+        if len(drawn.data) <= _SMALL:
+            self.fill()
+
+    def _fill(self, pages: Integers) -> None:
+        super()._fill(pages)
+        self._drawn.grow(len(pages))
+
+
+_drawn: dict[tuple[Source, int], Drawn] = {}
+
+
+def drawn(source: Source, size: int) -> Drawn:
+    """Returns a source that keeps its numbers, for a buffer of so many bytes."""
+    count = pages_of(size)
+    found = _drawn.get((source, count))
+    if found is None:
+        if len(_drawn) >= _MOST_SOURCES or sum(each.count for each in _drawn.values()) > _MOST_DRAWN:
+            _drawn.clear()
+        found = _drawn[source, count] = Drawn(source, count)
+    return found
 
 
 @lru_cache(64)

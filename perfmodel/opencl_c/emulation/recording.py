@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -64,7 +65,7 @@ class Totals:
 
 
 class Recorder:
-    """Records one batch.
+    """Records one batch after another, all of one size.
 
     Attributes:
         blocks: of each block, how often it was executed under which mask. barriers: the same of barriers.
@@ -79,18 +80,42 @@ class Recorder:
         self.went: list[Counts] = [defaultdict(int) for _ in range(kernel.branches)]
         self.handlers: list[Handler] = []
         self.added_up_first = added_up_first(kernel)
-        groups = layout.groups
-        self._totals = Totals(
-            blocks=np.zeros((groups, kernel.blocks, 3), np.int64),
-            branches=np.zeros((groups, kernel.branches, 2), np.int64),
-            sides=np.zeros((groups, kernel.branches, 3, 3), np.int64),
-            barriers=np.zeros((groups, kernel.barriers), np.int64),
-            accesses=np.zeros((groups, len(kernel.accesses), len(ACCESS_NAMES)), np.int64),
-        )
         self.known: dict[tuple[Pattern, int], NDArray[np.int64]] = {}
+        self._accesses = len(kernel.accesses)
+        self._is_fresh = True
+
+    @cached_property
+    def _totals(self) -> Totals:
+        groups = self.layout.groups
+        return Totals(
+            blocks=np.zeros((groups, len(self.blocks), 3), np.int64),
+            branches=np.zeros((groups, len(self.went), 2), np.int64),
+            sides=np.zeros((groups, len(self.went), 3, 3), np.int64),
+            barriers=np.zeros((groups, len(self.barriers)), np.int64),
+            accesses=np.zeros((groups, self._accesses, len(ACCESS_NAMES)), np.int64),
+        )
+
+    def end(self) -> None:
+        """Forgets what was counted; handlers forget it for themselves."""
+        for counts in (*self.blocks, *self.barriers, *self.went):
+            counts.clear()
+        self.__dict__.pop("_totals", None)
+        self._is_fresh = True
+
+    def counted(self) -> tuple[Any, ...] | None:
+        """Returns all that was counted, from which the totals follow; None if some is in the totals already."""
+        if not self._is_fresh:
+            return None
+        counted: list[tuple[Any, ...]] = [
+            tuple(counts.items()) for counts in (*self.blocks, *self.barriers, *self.went)
+        ]
+        for handler in self.handlers:
+            counted.append(tuple([(pattern, phase, pattern.counts[phase]) for pattern, phase in handler.met]))
+        return tuple(counted)
 
     def totals(self) -> Totals:
         """Returns all that was counted until now."""
+        self._is_fresh = False
         totals = self._totals
         work_out(mask for counted in (*self.blocks, *self.barriers) for mask in counted)
         work_out(mask for counted in self.went for masks in counted for mask in masks if mask is not None)
@@ -107,6 +132,7 @@ class Recorder:
 
     def fold(self, *handlers: Handler) -> None:
         """Adds the counts of handlers' patterns to the totals."""
+        self._is_fresh = False
         for handler in handlers:
             if handler.met:
                 costs = self._costs(handler, handler.met)
@@ -185,6 +211,27 @@ def _sides(met: Sequence[tuple[Mask | None, Mask | None]], times: Sequence[int])
         branches += np.tensordot(counts, np.stack([both[..., 1], parted], axis=2), 1)
         sides += np.tensordot(counts, np.stack([both, then, otherwise], axis=2), 1)
     return branches, sides
+
+
+def touched(regions: Regions, machine: Machine) -> tuple[Any, ...] | None:
+    """Returns what was met where, from which footprints follow; None if some of it was marked already.
+
+    Places in global memory count from the page that the first of them is in: whole pages further all is alike.
+    """
+    found: list[Any] = []
+    block = max(PAGE_BYTES, machine.transaction_bytes)
+    for region in regions.touched():
+        both = [each for each in (region.loads, region.stores) if each is not None]
+        if not both:
+            continue
+        if any(each.is_marked for each in both):
+            return None
+        page = 0
+        if region.lane_offsets is None and region is not regions.constants:
+            first = min((start * met.marked_bytes for each in both for met, start in each.pending), default=0)
+            page = first // block * block
+        found += [tuple((met, start - page // met.marked_bytes) for met, start in each.pending) for each in both]
+    return tuple(found)
 
 
 def footprints(regions: Regions, names: Sequence[tuple[str, str]], machine: Machine) -> NDArray[Any]:

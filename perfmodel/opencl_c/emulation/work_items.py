@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Values
 
 Size3 = tuple[int, int, int]
+_AT_ONCE = 8
+"""The values of so many batches are remembered."""
 
 
 class WorkItems:
@@ -83,3 +86,10 @@ class WorkItems:
             case "get_max_sub_group_size":
                 return size
         return -(-layout.items // size)
+
+
+@lru_cache(_AT_ONCE)
+def work_items(place: tuple[Size3, Size3, tuple[int, ...], int], launch: tuple[Size3, Size3, int, int]) -> WorkItems:
+    """Returns the values of a batch at a place (see `Layout`) in a launch (see `WorkItems`)."""
+    local, groups, numbers, subgroup_size = place
+    return WorkItems(Layout(local, groups, np.array(numbers, np.int64), subgroup_size), *launch)
