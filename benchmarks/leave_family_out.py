@@ -33,12 +33,11 @@ def main() -> None:
     parser.add_argument("recipe")
     parser.add_argument("--device")
     parser.add_argument("--store")
-    parser.add_argument("--protocol", help="by which the store's times were taken (default: the recipe's)")
     parsed = parser.parse_args()
     chosen = recipe(parsed.recipe)
     name, expression = list(chosen.models.items())[-1]
     model = pm.Model(chosen.output, expression)
-    conditions = {"device": parsed.device, "store": parsed.store, "protocol": parsed.protocol or chosen.protocol}
+    conditions = {"device": parsed.device, "store": parsed.store, "protocol": chosen.protocol}
     kernels = kernels_of(chosen, [model], conditions, [])[CALIBRATION]
     table = pm.measure(kernels, model, **conditions)
     table = table[[not flags for flags in table["flags"]]]

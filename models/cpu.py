@@ -176,7 +176,6 @@ class Cpu(Recipe):
     meanings: ClassVar = {"cpu": MEANINGS}
     ranked = False
     baselines = False
-    most_programs = 10
     published = Unified.published
 
     def models_on(self, device: Device | None, notes: list[str]) -> Mapping[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import random
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -18,8 +17,6 @@ from perfmodel.basics.lifetime import end_with
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 Told = Callable[[int, int], None]
-SEED = 3
-"""Draws the order in which items are begun."""
 
 
 def unheard(done: int, of: int) -> None:
@@ -31,7 +28,6 @@ def side_by_side(
 ) -> list[Found]:
     """Returns what the function gives for each item, in their order.
 
-    Items are begun in an order as good as random, so that those that are done tell how long the others will take.
     Processes are forked, so that the function may be any; what it gives is pickled. It may use no device. Where
     nothing can be forked, or such a process dies, this process does it all. Ctrl-C ends them after the items that they
     are at, and so does what the function raises.
@@ -47,14 +43,11 @@ def side_by_side(
     count = min(workers or processors(), len(items))
     if count < 2 or "fork" not in multiprocessing.get_all_start_methods():
         return _here(function, items, told)
-    order = list(range(len(items)))
-    random.Random(SEED).shuffle(order)
     global _work
     _work = lambda place: function(items[place])  # noqa: E731, which forked processes know without a name
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (os.getpid(),))
     try:
-        found = _taken([pool.submit(_done, place) for place in order], told)
-        return [each for _, each in sorted(zip(order, found, strict=True), key=lambda pair: pair[0])]
+        return _taken([pool.submit(_done, place) for place in range(len(items))], told)
     except BrokenProcessPool:
         return _here(function, items, told)
     finally:

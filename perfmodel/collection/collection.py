@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from perfmodel.basics import registry
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, GeneratorError, PerfmodelError, TagError, nearest
 from perfmodel.basics.notebook import table, titled
+from perfmodel.basics.side_by_side import Told, side_by_side, unheard
 from perfmodel.collection.kernel_generator import KernelGenerator, check_generator
 from perfmodel.collection.own_files import OwnFiles, own_files
-from perfmodel.collection.selected import Selected
 from perfmodel.collection.tags import COMMON, LSIZES, parted
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.kernel_file import is_kernel_file
+from perfmodel.kernels.remembered_program import is_to_be_kept
 from perfmodel.kernels.source_words import is_source
 
+FEWEST_APART = 16
+"""Fewer programs than these are made sooner than processes for them are there."""
 MOST_REASONS = 3
 """An error says of so many families why none of their kernels is selected."""
 
@@ -81,24 +85,41 @@ class KernelCollection:
             raise _none_selected(tags, chosen, filters, device)
         return kernels
 
-    def selected(self, tags: Sequence[str], device: Device | str | None = None) -> list[Selected]:
-        """Returns the variants that the tags select, each with its sizes, for which no program is made yet.
+    def make_programs(self, filters: Iterable[Sequence[str]], told: Told = unheard) -> None:
+        """Makes the programs of all kernels that filters select, in several processes, and keeps them where
+        `perfmodel.kernels.remembered_program.remembering` says so; there, `generate_kernels` finds them.
 
-        Args:
-            device: as for `generate_kernels`.
+        What is wrong with a filter or a program is left to be said there, and where programs are not kept nothing is
+        made here.
+        """
+        waiting: dict[tuple[str, ...], tuple[KernelGenerator, dict[str, str]]] = {}
+        for tags in filters:
+            with suppress(PerfmodelError):
+                _, chosen, wanted = self._chosen(tags)
+                for generator in chosen:
+                    for variant in generator.variants(wanted):
+                        if is_to_be_kept(generator, variant):
+                            waiting[generator.name, *variant.values()] = generator, variant
+        if len(waiting) < FEWEST_APART:
+            return
+
+        def make(each: tuple[KernelGenerator, dict[str, str]]) -> None:
+            generator, variant = each
+            with suppress(PerfmodelError):
+                generator.make(variant)
+
+        side_by_side(make, list(waiting.values()), told=told)
+
+    def selected(self, tags: Sequence[str]) -> list[tuple[dict[str, str], list[dict[str, int]]]]:
+        """Returns the variants that the tags select, each with its sizes, for which no program is made yet.
 
         Raises:
             TagError: as `generate_kernels`.
         """
         _, chosen, filters = self._chosen(tags)
-        common = {tag.name: filters[tag.name] for tag in COMMON if tag.name in filters}
-        found = [
-            Selected(generator, variant, tuple(sizes), common)
-            for generator in chosen
-            for variant, sizes in generator.selected(filters, device)
-        ]
+        found = [each for generator in chosen for each in generator.selected(filters)]
         if not found:
-            raise _none_selected(tags, chosen, filters, device)
+            raise _none_selected(tags, chosen, filters, None)
         return found
 
     def generator(self, name: str) -> KernelGenerator:

@@ -106,6 +106,12 @@ class KernelGenerator(ABC):
             if sizes := self._sizes(variant, filters, device):
                 yield variant, sizes
 
+    def variants(self, filters: Mapping[str, str]) -> Iterator[dict[str, str]]:
+        """Yields every selected variant that some size can have; of sizes that are left to a device, a listed one."""
+        for variant in self._variants(filters):
+            if any(self._is_possible(variant, sizes) for sizes in self._asked_sizes(variant, filters)):
+                yield variant
+
     def make(self, variant: Mapping[str, str]) -> None:
         """Makes the program of a variant, for who asks for its kernels."""
         self._base(variant)

@@ -43,8 +43,7 @@ def small_variants(generator: KernelGenerator) -> Iterator[tuple[dict[str, str],
         given = {tag.partition(":")[0] for tag in check}
         # "All work-groups" and the like would multiply the rest; a family's checks name those that differ.
         every = [f"{tag.name}:*" for tag in generator.tags if not tag.is_open and tag.name not in given]
-        for each in collection.selected([generator.name, *every, *check]):
-            yield each.variant, list(each.sizes)
+        yield from collection.selected([generator.name, *every, *check])
 
 
 def small_kernels(generator: KernelGenerator) -> Iterator[Kernel]:

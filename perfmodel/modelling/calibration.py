@@ -28,7 +28,7 @@ from perfmodel.modelling.intervals import HeldOutErrors
 from perfmodel.modelling.meaning import Meaning
 from perfmodel.modelling.ranked import Ranking, rank
 from perfmodel.modelling.rows import Row
-from perfmodel.modelling.shipped import calibrated_by, default_models, shipped_files
+from perfmodel.modelling.shipped import default_models, shipped_files
 from perfmodel.vocabulary.named_features import Feature
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ class Calibration(Fitted):
             raise CalibrationError(
                 f"{'more than one' if chosen else 'no'} {what} for {device!r} is shipped"
                 f"{nearest(wanted, keys_of_known())} (there are {', '.join(path.stem for path in found) or 'none'}); "
-                f"calibrate yourself by 'perfmodel reproduce {calibrated_by(model, device)}'"
+                f"calibrate yourself by 'perfmodel reproduce {model or default_models()[0]}'"
             )
         return cls._of(*chosen[0])
 

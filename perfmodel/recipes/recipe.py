@@ -27,8 +27,6 @@ class Recipe(ABC):
         models: model strings by name; the last one is the one that the verdict is about.
         meanings: what terms and parameters of the models stand for, by model and by name.
         ranked: whether the variants of an evaluation kernel compete for being the fastest at each size.
-        most_programs: programs of a family that are enough to calibrate a device with where nothing is judged, see
-            `perfmodel.collection.selected.sample`; None takes all.
         baselines: whether a roofline and a random forest are fitted to the same measurements and compared.
         published: relative errors, geometric means as fractions, by the device that they were published for and by
             the label of a line of the table.
@@ -42,7 +40,6 @@ class Recipe(ABC):
     meanings: ClassVar[Mapping[str, Mapping[str, Meaning]]] = {}
     ranked: ClassVar[bool] = True
     baselines: ClassVar[bool] = True
-    most_programs: ClassVar[int | None] = None
     published: ClassVar[Mapping[str, Mapping[str, float]]] = {}
 
     @abstractmethod

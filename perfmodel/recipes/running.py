@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +13,12 @@ import numpy as np
 
 from perfmodel.basics.brief import number_of
 from perfmodel.basics.errors import FitError, KernelError, PerfmodelError
-from perfmodel.basics.progress import Progress, showing
+from perfmodel.basics.progress import showing
 from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
-from perfmodel.collection.selected import Selected, make_programs, sample
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.remembered_program import remembering
-from perfmodel.measuring.campaign import NOT_REACHED, STOPPED, TOO_LONG, UNMEASURED, ProcessLimits, check_budget
+from perfmodel.measuring.campaign import NOT_REACHED, STOPPED, UNMEASURED, check_budget
 from perfmodel.measuring.store import Store
 from perfmodel.modelling.baselines import fit_baselines
 from perfmodel.modelling.by_programs import of_programs
@@ -35,13 +33,6 @@ from perfmodel.vocabulary.named_features import Feature, MeasuredFeature, featur
 
 if TYPE_CHECKING:
     import pandas as pd
-
-PART_PROGRAMS = 40
-"""A part of a calibration has so many programs, or more: enough for several processes."""
-LAUNCH_SECONDS = 0.25
-"""Launches that would take longer than this are left out where a sample of programs is enough."""
-FITTING_SHARE = 0.1
-"""The seconds that fitting takes, as a part of those before."""
 
 
 @dataclass(frozen=True)
@@ -97,53 +88,9 @@ class _Case:
         with _timed(self.steps, "choosing sizes"):
             return kernels_of(self.recipe, self.models.values(), self.conditions, self.notes, roles)
 
-    def selected(self) -> list[Selected]:
-        """Returns the variants to calibrate with where nothing is judged; see `Recipe.most_programs`."""
-        self.tell("choosing sizes for this device")
-        found = _selected(self.recipe, self.models.values(), self.conditions, self.notes, [CALIBRATION])
-        return sample(found[CALIBRATION], self.recipe.most_programs)
-
     def measured(self, kernels: Mapping[str, list[Kernel]], budget_s: float | None) -> dict[str, _Set]:
-        everything = [(role, kernel) for role, found in kernels.items() for kernel in found]
         with _timed(self.steps, "measuring"):
-            table = measure(
-                [kernel for _, kernel in everything], self.models.values(), budget_s=budget_s, **self.conditions
-            )
-        return _sets(everything, table, self.conditions, budget_s, self.notes)
-
-    def measured_in_parts(self, selected: Sequence[Selected], budget_s: float | None) -> _Set:
-        """Returns the kernels of variants with their measurements, made, counted and measured some programs at a time,
-        so that the first tell how long the others will take."""
-        store: Store = self.conditions["store"]
-        # A budget, and a device or a store that gives nothing new, may leave a part without any time. All of a recipe's
-        # kernels in parts take a GPU's host of many cores a quarter longer (an H200's: 301 instead of 245 s).
-        is_asked = self.recipe.most_programs is not None and self.target is not None and self.target.is_here
-        is_whole = budget_s is not None or store.refusal or not is_asked
-        count = 1 if is_whole else max(1, len(selected) // PART_PROGRAMS)
-        kernels: dict[Kernel, None] = {}
-        tables: list[pd.DataFrame] = []
-        limits = ProcessLimits(launch_s=LAUNCH_SECONDS, attempts=1) if self.recipe.most_programs else ProcessLimits()
-        shown = None if is_whole else False
-        with Progress(len(selected), False if is_whole else None, FITTING_SHARE) as bar, remembering():
-            for part in range(count):
-                began = datetime.now(UTC).isoformat(timespec="seconds")
-                programs = selected[part::count]  # of every family
-                bar.show("making code", bar.done)
-                with showing("making code", shown) as told:
-                    make_programs(programs, told)
-                new = {kernel: None for kernel in _kernels(programs, self.notes) if kernel not in kernels}
-                bar.show("counting and measuring", bar.done)
-                if new:
-                    kernels |= new
-                    given = {"budget_s": budget_s, "progress": shown, "limits": limits, **self.conditions}
-                    tables.append(measure(list(new), self.models.values(), **given))
-                    if any(STOPPED in flags for flags in tables[-1]["flags"]):
-                        break
-                is_known = not new or all(each.created < began for each in store.get_many(tables[-1]["key"]).values())
-                bar.show("making code", bar.done + len(programs), is_known)
-        _check_sets(self.recipe, {CALIBRATION: list(kernels)}, self.notes)
-        everything = [(CALIBRATION, kernel) for kernel in kernels]
-        return _sets(everything, _joined(tables), self.conditions, budget_s, self.notes)[CALIBRATION]
+            return _measured(kernels, self.models.values(), self.conditions, budget_s, self.notes)
 
     def calibrations(self, fitted: _Set) -> dict[str, Calibration]:
         options = {name: self.recipe.fit_options(name, self.target) for name in self.models}
@@ -161,9 +108,6 @@ def calibrate(
 ) -> tuple[dict[str, Calibration], tuple[str, ...]]:
     """Returns the calibrations of a recipe's models, by name, and notes on them; nothing is judged.
 
-    Where the recipe says that some programs are enough (`Recipe.most_programs`), it is calibrated with these, by the
-    protocol ``quick``, and without launches that would take long.
-
     Args:
         store, budget_s, tell: as for `run`; the evaluation set is neither made nor measured.
 
@@ -171,10 +115,10 @@ def calibrate(
         PerfmodelError: if the measurement set is empty, and as `measure` and `Model.fit` do.
     """
     check_budget(budget_s)
-    case = _Case.of(chosen, device, store, protocol or ("quick" if chosen.most_programs else None), tell)
-    selected = case.selected()
-    tell(f"making, counting and measuring {number_of(len(selected), 'program')} to calibrate with")
-    fitted = case.measured_in_parts(selected, budget_s)
+    case = _Case.of(chosen, device, store, protocol, tell)
+    kernels = case.kernels([CALIBRATION])
+    tell(f"counting and measuring {len(kernels[CALIBRATION])} kernels to calibrate with")
+    fitted = case.measured(kernels, budget_s)[CALIBRATION]
     tell(f"fitting {number_of(len(case.models), 'model')}")
     return case.calibrations(fitted), tuple(case.notes)
 
@@ -269,45 +213,29 @@ def kernels_of(
         conditions: device, store and protocol, as `measure` takes them.
         roles: of the sets that are wanted.
     """
-    with remembering():
-        selected = _selected(chosen, models, conditions, notes, roles)
-        with showing("making code") as told:
-            make_programs(chain(*selected.values()), told)
-        found = {role: _kernels(selected[role], notes) for role in roles}
-    _check_sets(chosen, found, notes)
-    return found
-
-
-def _selected(
-    chosen: Recipe, models: Iterable[Model], conditions: Mapping[str, Any], notes: list[str], roles: Sequence[str]
-) -> dict[str, list[Selected]]:
-    """Returns the variants of a recipe's sets, by role, for which no program is made yet; see `kernels_of`."""
     collection = KernelCollection(ALL_GENERATORS)
 
     def seconds_of(tags: TagFilter) -> float:
         kernels = collection.generate_kernels(tags, conditions["device"])
         return float(measure(kernels, models, **conditions)[chosen.output].iloc[0])
 
-    def selected(filters: Sequence[TagFilter]) -> Iterator[Selected]:
+    def generated(filters: Sequence[TagFilter]) -> list[Kernel]:
+        kernels: list[Kernel] = []
         for tags in filters:
             try:
-                yield from collection.selected(tags, conditions["device"])
+                kernels += _with_code(collection.generate_kernels(tags, conditions["device"]), notes)
             except KernelError as error:
                 notes.append(f"the kernels of {' '.join(tags)} were left out: {error}")
+        return list(dict.fromkeys(kernels))
 
     tags_of = {CALIBRATION: chosen.measurement_tags, EVALUATION: chosen.evaluation_tags}
-    return {role: list(selected(tags_of[role](seconds_of))) for role in roles}
-
-
-def _kernels(selected: Iterable[Selected], notes: list[str]) -> list[Kernel]:
-    """Returns the kernels of variants, each once; notes why there are none of some."""
-    kernels: list[Kernel] = []
-    for each in selected:
-        try:
-            kernels += each.kernels()
-        except KernelError as error:
-            notes.append(f"the kernels of {each} were left out: {error}")
-    return list(dict.fromkeys(_with_code(kernels, notes)))
+    with remembering():
+        filters = {role: tags_of[role](seconds_of) for role in roles}
+        with showing("making code") as told:
+            collection.make_programs(chain(*filters.values()), told)
+        found = {role: generated(filters[role]) for role in roles}
+    _check_sets(chosen, found, notes)
+    return found
 
 
 def _with_code(kernels: Iterable[Kernel], notes: list[str]) -> list[Kernel]:
@@ -348,33 +276,18 @@ def _counting_seconds(kernel: Kernel, models: Iterable[Model]) -> float:
     return time.perf_counter() - started
 
 
-def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Returns the rows of several tables as one."""
-    import pandas as pd  # slow to import
-
-    joined = pd.concat(tables)
-    joined.attrs.update(tables[0].attrs)
-    return joined
-
-
-def _sets(
-    everything: Sequence[tuple[str, Kernel]],
-    table: pd.DataFrame,
+def _measured(
+    kernels: Mapping[str, list[Kernel]],
+    models: Iterable[Model],
     conditions: Mapping[str, Any],
     budget_s: float | None,
     notes: list[str],
 ) -> dict[str, _Set]:
-    """Returns the sets without the kernels that the budget didn't reach, or that only the store could have had.
-
-    Args:
-        everything: role and kernel of each row of the table.
-    """
+    """Returns the sets without the kernels that the budget didn't reach, or that only the store could have had."""
+    everything = [(role, kernel) for role, found in kernels.items() for kernel in found]
+    table = measure([kernel for _, kernel in everything], models, budget_s=budget_s, **conditions)
     reached = [not UNMEASURED & set(flags) for flags in table["flags"]]
-    if too_long := sum(TOO_LONG in flags for flags in table["flags"]):
-        notes.append(
-            f"{too_long} of {len(reached)} kernels were left out, as they would take over {LAUNCH_SECONDS:g} s"
-        )
-    if missing := reached.count(False) - too_long:
+    if missing := reached.count(False):
         flags = {flag for of_kernel in table["flags"] for flag in of_kernel}
         here, refusal = conditions["device"].key, conditions["store"].refusal
         why = (
@@ -392,7 +305,7 @@ def _sets(
         chosen = [i for i, (of_role, _) in enumerate(everything) if of_role == role and reached[i]]
         return _Set(role, [everything[i][1] for i in chosen], table.iloc[chosen])
 
-    return {role: part(role) for role in dict.fromkeys(role for role, _ in everything)}
+    return {role: part(role) for role in kernels}
 
 
 def _calibrations(

@@ -52,7 +52,7 @@ MISTAKES = {
     "predict gpu@h200": "none is named; put one behind it: matmul_sq n=1024",
     "predict gpu matmul_sq": "did you mean 'gpu@nvidia-h200-e38dd1'?",
     "predict h200 matmul_sq": "did you mean 'gpu@nvidia-h200-e38dd1' or 'unified-plus@nvidia-h200-e38dd1'?",
-    "predict @h300 matmul_sq": "calibrate yourself by 'perfmodel reproduce gpu --calibrate-only'",
+    "predict @h300 matmul_sq": "calibrate yourself by 'perfmodel reproduce gpu'",
     "predict nothing.json matmul_sq": "cannot be read (No such file or directory); check the path",
     "predict not.json matmul_sq": "not.json is not a calibration; give a file that calibrate wrote",
     "predict gpu@h200 matmul_sq --device h200": "each name a calibration; leave out one of them",

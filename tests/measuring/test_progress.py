@@ -56,17 +56,3 @@ def test_minutes_are_said_as_such_and_nothing_where_nothing_is_done(
 def test_nothing_is_said_where_that_is_asked_for(clock: dict[str, float], capsys: pytest.CaptureFixture[str]) -> None:
     told(False, clock, [(20, 1), (60, 4)])
     assert capsys.readouterr().err == ""
-
-
-def test_what_an_earlier_run_knew_says_nothing_of_the_time_that_is_left_and_what_comes_after_does(
-    clock: dict[str, float], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Progress(40, None, beyond=0.25) as bar:
-        for clock["s"], done, is_known in [(10, 20, True), (20, 20, False), (30, 24, False), (45, 24, False)]:
-            bar.show("making", done, is_known)
-    assert capsys.readouterr().err.splitlines() == [
-        "making: 20 of 40",
-        "making: 20 of 40",
-        "making: 24 of 40, about 2 min left",  # 20 s for 4, 16 more, and as many seconds as 10 take
-        "making: 24 of 40, about 115 s left",
-    ]

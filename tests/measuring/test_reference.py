@@ -104,7 +104,7 @@ def test_load_that_does_not_end_is_marked_in_table_and_store(
         assert all(row.conditions["reference_s"] > 0 and row.conditions["host"] for row in store)
     assert "disturbed" in table["flags"].iloc[3]
     assert table["flags"].iloc[0] == ()
-    assert ran.count("matmul_sq") <= 4 * ProcessLimits().attempts
+    assert ran.count("matmul_sq") <= 4 * work.ATTEMPTS
 
 
 def test_what_is_marked_is_measured_again_where_that_is_asked_for(

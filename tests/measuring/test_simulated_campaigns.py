@@ -20,7 +20,7 @@ from benchmarks.campaigns import Instant
 from perfmodel.basics.errors import DeviceError, MeasurementError, PerfmodelError, StoreError
 from perfmodel.basics.tables import memory
 from perfmodel.device import Device
-from perfmodel.measuring.campaign import LOST, STOPPED, TOO_LONG, Campaign, CampaignResult, DeviceResult
+from perfmodel.measuring.campaign import LOST, STOPPED, Campaign, CampaignResult, DeviceResult
 from perfmodel.measuring.campaign.plan import duration
 from perfmodel.measuring.campaign.result import Result, grouped
 from perfmodel.measuring.campaign.run import Run
@@ -290,24 +290,6 @@ def test_a_place_without_room_is_asked_now_and_then(cpu: Device, monkeypatch: py
         Run([work], Full([cpu]), PROTOCOL, ProcessLimits(), STEADY, None).measure(progress=False)
         assert {each.flags for each in work.results().results} == {(STOPPED,)}
     assert 1 < len(asked) < 30
-
-
-def test_launches_that_would_take_too_long_are_left_out(
-    cpu: Device, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The smallest of a program is measured, and tells of the others; another program is asked by itself."""
-    monkeypatch.setattr("perfmodel.measuring.campaign.run.BATCH_TASKS", 1)
-    slow = [kernel("slow", n=n) for n in (10**12, 64, 10**6)]
-    path, limits = tmp_path / "store.sqlite", ProcessLimits(launch_s=2.0)
-    for new in (2, 0):
-        with pm.Store(path) as store:
-            given = {"devices": [cpu], "protocol": PROTOCOL, "timer": STEADY, "store": store}
-            found = Campaign([*slow, kernel("other")], **given, limits=limits).run(progress=False).devices[0]  # type: ignore[arg-type]
-            assert found.new == new
-            assert [each.flags for each in found.results] == [(TOO_LONG,), (), (TOO_LONG,), ()]
-            assert not found.failures
-    with pytest.raises(MeasurementError, match="a launch of 0 s is none"):
-        ProcessLimits(launch_s=0.0)
 
 
 def test_reasons_that_differ_in_names_and_numbers_are_one() -> None:

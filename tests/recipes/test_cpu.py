@@ -1,13 +1,11 @@
 """The model of any kernel on a processor: its sets, what it asks of a device, and what is shipped of it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import perfmodel as pm
 from perfmodel.cli.command_line import main
-from perfmodel.collection.selected import Selected, sample
 from perfmodel.device import Device
 from perfmodel.device.processor import USUAL, Processor, cache_sizes, name_here, processor
 from perfmodel.models.cpu import model_of
@@ -142,30 +140,6 @@ def test_predictions_of_another_processor_say_so(
     told = capsys.readouterr().err
     assert ("perfmodel reproduce cpu" in told) == (here != "Intel(R) Xeon(R) Processor")
     assert ("--device epyc_7742" in told) == ("7742" in here)
-
-
-def test_a_driver_may_say_more_than_the_name_of_the_processor(
-    shipped: pm.Calibration, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setattr("perfmodel.device.processor.name_here", lambda: "Some CPU")
-    for name, is_other in (("pthread-skylake-Some CPU", False), ("pthread-skylake-Another CPU", True)):
-        path = str(tmp_path / "own.json")
-        replace(shipped, device={**shipped.device, "name": name}).save(path)
-        assert main(["predict", path, "launch", "groups:16"]) == 0
-        assert ("these are times of" in capsys.readouterr().err) == is_other
-
-
-def test_a_sample_of_the_programs_calibrates_a_processor(collection: pm.KernelCollection) -> None:
-    """A device is calibrated in minutes; every family and every choice of it takes part."""
-    chosen = recipe("cpu")
-    selected = [each for tags in chosen.measurement_tags(lambda tags: 1.0) for each in collection.selected(tags)]
-    few, every = sample(selected, chosen.most_programs), sample(selected, None)
-    assert len(few) < 0.4 * len(every)
-    assert _choices(few) == _choices(every)
-
-
-def _choices(selected: list[Selected]) -> set[tuple[str, str, str]]:
-    return {(each.generator.name, *choice) for each in selected for choice in each.variant.items()}
 
 
 def test_a_processor_that_is_asked_for_by_name_is_warned_of_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,6 @@ import perfmodel as pm
 from perfmodel import report
 from perfmodel.basics.errors import FitError, KernelError, MeasurementError, PerfmodelError
 from perfmodel.collection import kernel_generator
-from perfmodel.collection.selected import sample
 from perfmodel.device import Device
 from perfmodel.kernels import remembered_program
 from perfmodel.kernels.kernel import Kernel
@@ -486,34 +485,6 @@ def test_a_calibration_alone_is_that_of_the_whole_recipe_and_needs_no_evaluation
         name: each.parameters for name, each in simulated.calibrations.items()
     }
     assert {row.kernel for row in found["whole"].rows} == {"matmul_sq", "global_copy"}
-
-
-def test_a_device_is_calibrated_in_parts_that_say_how_long_the_others_take(
-    cpu: Device,
-    unflagged: None,
-    collection: pm.KernelCollection,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    class Sampled(TinyRecipe):
-        most_programs = 1
-
-        def measurement_tags(self, seconds_of: Callable[[TagFilter], float]) -> Sequence[TagFilter]:
-            return [["matmul_sq", "tiled_prefetch:*", "lsizes:16x16,8x8", "n:64,128"], ["matmul_sq", "n:64,192"]]
-
-    filters = Sampled().measurement_tags(lambda tags: 1.0)
-    taken = sample([each for tags in filters for each in collection.selected(tags)], 1)
-    monkeypatch.setattr(running, "PART_PROGRAMS", 1)
-    monkeypatch.setattr("perfmodel.basics.progress.LINE_SECONDS", 0.0)
-    with pm.Store() as store:
-        found, _ = running.calibrate(Sampled(), device=cpu, store=store)
-        told = capsys.readouterr().err
-        again, _ = running.calibrate(Sampled(), device=cpu, store=store)
-    assert sum(len(each.sizes) for each in taken) == len(found["two-term"].rows)
-    assert "1 of 2, about" in told
-    assert "left" not in capsys.readouterr().err
-    assert again["two-term"].parameters == found["two-term"].parameters
-    assert found["two-term"].protocol["name"] == "quick"
 
 
 def test_kernels_that_no_code_can_be_made_for_are_left_out_alone_with_their_reason(

@@ -138,16 +138,15 @@ def _tell_of_another_processor(calibration: Calibration) -> None:
     from perfmodel.device.processor import name_here
     from perfmodel.modelling.prediction import PredictionWarning
 
-    here, there = name_here(), str(calibration.device.get("name"))
+    here, there = name_here(), calibration.device.get("name")
     if "carried_over_from" in calibration.device:
         return  # it was asked for by its name
-    # A driver may put its own words before the processor's name, as in "pthread-skylake-avx512-Intel(R) Xeon(R) …".
-    if calibration.device.get("kind") == "cpu" and here not in there:
+    if calibration.device.get("kind") == "cpu" and here and here != there:
         facts = facts_called(here)
         known = f"predict for that by --device {facts.key}, or " if facts else ""
         warnings.warn(
             f"these are times of {there}, and this machine has {here}; {known}calibrate that by 'perfmodel reproduce "
-            "cpu --device cpu --calibrate-only', and give the calibration that it writes",
+            "cpu --device cpu', and give the calibration that it writes",
             PredictionWarning,
             stacklevel=2,
         )

@@ -125,8 +125,7 @@ class Campaign:
 
     def _work(self, store: Store, place: Place, retry: bool) -> list[DeviceWork]:
         chosen = dict.fromkeys(place.chosen(self._devices, store, self._runtime))
-        given = self.kernels, self.protocol, store
-        return [DeviceWork(device, *given, place.has(device), retry, self.limits) for device in chosen]
+        return [DeviceWork(device, self.kernels, self.protocol, store, place.has(device), retry) for device in chosen]
 
     def __repr__(self) -> str:
         devices = ", ".join(str(getattr(each, "key", each)) for each in self._devices or ())

@@ -18,8 +18,7 @@ NOT_HERE = "not in the store, and its device is not on this machine"
 """The flag of a kernel whose time only the store could have had."""
 STOPPED = "not reached, as measuring on its device was stopped"
 LOST = "not measured, as the machines that tried were lost"
-TOO_LONG = "not measured, as a launch would take too long"
-UNMEASURED = frozenset({NOT_REACHED, NOT_HERE, STOPPED, LOST, TOO_LONG})
+UNMEASURED = frozenset({NOT_REACHED, NOT_HERE, STOPPED, LOST})
 """Flags of kernels that have neither a time nor a failure; measuring again goes on with them."""
 SHOWN_REASONS = 20
 

@@ -16,24 +16,15 @@ from perfmodel.basics.provenance import versions
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.measuring.campaign.plan import DeviceShare
-from perfmodel.measuring.campaign.result import (
-    FAILED,
-    LOST,
-    NOT_HERE,
-    NOT_REACHED,
-    STOPPED,
-    TOO_LONG,
-    DeviceResult,
-    Result,
-)
+from perfmodel.measuring.campaign.result import FAILED, LOST, NOT_HERE, NOT_REACHED, STOPPED, DeviceResult, Result
 from perfmodel.measuring.isolation.bench import Batch, Task
-from perfmodel.measuring.isolation.process import ProcessLimits
 from perfmodel.measuring.isolation.reference import DISTURBED, is_disturbed
 from perfmodel.measuring.protocol import NEAR_OVERHEAD, NOISY, Protocol, Timing, array_bytes, check_launch
 from perfmodel.measuring.store import Failure, Measurement, Store, measurement_key
 
+# A kernel measured while something else slowed the device down is measured again, so often and after waiting so long.
+ATTEMPTS = 4
 WAIT_SECONDS = 5.0
-"""A kernel measured while something else slowed the device down is measured again after waiting so long."""
 
 
 class DeviceWork:
@@ -42,7 +33,6 @@ class DeviceWork:
     Args:
         is_reachable: whether the device can measure now; otherwise only the store has times of it.
         retry: whether what failed before, or is doubtful in the store, is measured again.
-        limits: which say what is left out, and how often kernels are measured.
     """
 
     def __init__(
@@ -53,7 +43,6 @@ class DeviceWork:
         store: Store,
         is_reachable: bool,
         retry: bool,
-        limits: ProcessLimits | None = None,
     ) -> None:
         self.device = device
         self.stopped = self.last_stop = ""
@@ -73,13 +62,6 @@ class DeviceWork:
         self._look_up(retry)
         self._known = len(self._results)
         self._queue = deque(key for key in self._kernels if key not in self._results)
-        self._limits = limits or ProcessLimits()
-        self._of_program: dict[str, list[str]] = {}
-        """Keys of each program's kernels, where the times of some say which others take too long."""
-        if self._limits.launch_s is not None:
-            self._queue = deque(sorted(self._queue, key=lambda key: math.prod(self._kernels[key].sizes.values())))
-            for key, kernel in self._kernels.items():
-                self._of_program.setdefault(kernel.program.content, []).append(key)
         self._missing = len(self._queue)
         if self.is_waiting:
             self.stopped = store.refusal  # what can't be kept is not measured
@@ -100,8 +82,7 @@ class DeviceWork:
 
     @property
     def failed(self) -> int:
-        too_long = sum(TOO_LONG in result.flags for result in self._results.values())
-        return len(self._results) - self._known - len(self._new) - too_long
+        return len(self._results) - self._known - len(self._new)
 
     @property
     def has_times(self) -> bool:
@@ -132,9 +113,6 @@ class DeviceWork:
         failures: list[Failure] = []
         while self._queue and len(tasks) < count and not is_interrupted():
             key = self._queue.popleft()
-            if self._takes_too_long(key):
-                self._results[key] = Result(math.nan, (TOO_LONG,), key)
-                continue
             try:
                 tasks.append(Task(key, self._kernels[key].launch()))
             except PerfmodelError as error:
@@ -142,18 +120,6 @@ class DeviceWork:
         if failures:
             self._store.put_many([], failures)
         return tasks
-
-    def _takes_too_long(self, key: str) -> bool:
-        """Returns whether a launch takes too long, if its time grows with its sizes as they do: by what others of its
-        program take, at sizes none of which is larger."""
-        sizes = self._kernels[key].sizes
-        for other in self._of_program.get(self._kernels[key].program.content, ()):
-            known, smaller = self._results.get(other), self._kernels[other].sizes
-            if known and known.seconds > 0 and all(sizes.get(name, 0) >= size > 0 for name, size in smaller.items()):
-                ratio = math.prod(sizes[name] / size for name, size in smaller.items())
-                if self._limits.launch_s is not None and known.seconds * ratio > self._limits.launch_s:
-                    return True
-        return False
 
     def put_back(self, tasks: Iterable[Task]) -> None:
         """Puts tasks that were not reached in front of the queue."""
@@ -186,7 +152,7 @@ class DeviceWork:
         again = [
             key
             for key, flags in self._new.items()
-            if self._tries[key] < self._limits.attempts and (self._is_disturbed(key) or NOISY in flags)
+            if self._tries[key] < ATTEMPTS and (self._is_disturbed(key) or NOISY in flags)
         ]
         if again and not self.stopped:
             self.passes += 1

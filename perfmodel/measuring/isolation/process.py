@@ -47,23 +47,16 @@ class ProcessLimits:
     Attributes:
         time_s: seconds for compiling a kernel, filling its arrays and all trials.
         memory_bytes: host memory of the process; None for nine tenths of what is free.
-        launch_s: seconds of a launch; one that would take more, by the times of smaller sizes of its program, is left
-            out of a campaign. None leaves out none.
-        attempts: so often a campaign measures a kernel, if something else slows the device down meanwhile.
     """
 
     time_s: float = 300.0
     memory_bytes: int | None = None
-    launch_s: float | None = None
-    attempts: int = 4
 
     def __post_init__(self) -> None:
         if not self.time_s > 0:
             raise MeasurementError(f"a time limit of {self.time_s:g} s leaves no time; give more seconds")
         if self.memory_bytes is not None and self.memory_bytes <= 0:
             raise MeasurementError(f"a memory limit of {self.memory_bytes} bytes leaves none; give more bytes")
-        if self.launch_s is not None and not self.launch_s > 0:
-            raise MeasurementError(f"a launch of {self.launch_s:g} s is none; give more seconds")
 
 
 class ProcessEndedError(Exception):
