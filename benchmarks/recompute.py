@@ -237,6 +237,9 @@ def text_differences(committed: str, new: str, ignoring: Sequence[str] = ()) -> 
     before, after = committed.splitlines(), new.splitlines()
     if len(before) != len(after):
         yield f"{len(after)} lines instead of {len(before)}"
+        known = {" ".join(line.split()) for line in before}
+        notes = [" ".join(line.split()) for line in after if line.startswith("note: ")]
+        yield from (f"new is {note!r}" for note in notes if note not in known)
     for number, (one, other) in enumerate(zip(before, after, strict=False), start=1):
         if not _same_line(one, other):
             yield f"line {number} is {' '.join(other.split())!r} instead of {' '.join(one.split())!r}"

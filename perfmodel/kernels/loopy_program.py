@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 import warnings
 from collections.abc import Mapping
 from functools import cached_property
@@ -193,7 +194,6 @@ class LoopyProgram:
     @cached_property
     def _code(self) -> tuple[str, str, tuple[Any, ...], tuple[Any, Any]]:
         """Returns source, kernel name, arguments in order, and (global, local) extents as expressions."""
-        import loopy as lp
         from loopy.schedule import CallKernel
         from loopy.schedule.tools import get_subkernel_arg_info
 
@@ -203,10 +203,7 @@ class LoopyProgram:
         with warnings.catch_warnings(), muted(), same_code():
             warnings.simplefilter("ignore")
             try:
-                program = lp.preprocess_program(lp.infer_unknown_types(self.translation_unit))
-                kernel = lp.get_one_linearized_kernel(program.default_entrypoint, program.callables_table)
-                source = lp.generate_code_v2(program).device_code()
-                extents = kernel.get_grid_size_upper_bounds_as_exprs(program.callables_table)
+                source, kernel, extents = _generated(self.translation_unit)
             except Exception as error:  # Loopy raises anything, from its own errors to KeyError
                 raise KernelError(f"Loopy cannot generate code for kernel {self.name!r}: {one_line(error)}") from error
         calls = [item.kernel_name for item in kernel.linearization if isinstance(item, CallKernel)]
@@ -346,3 +343,24 @@ class LoopyProgram:
 
     def __repr__(self) -> str:
         return brief(self, self.name, f"sizes {', '.join(self.sizes) or 'none'}")
+
+
+def _generated(translation_unit: Any) -> tuple[str, Any, tuple[Any, Any]]:
+    """Returns the source of a Loopy program, its kernel in the order in which it runs, and its extents.
+
+    A cache of Loopy's that can't be read or written, on a full disk or where another process holds it, is no reason to
+    be without code: all is generated again without it.
+    """
+    import loopy as lp
+
+    def generated() -> tuple[str, Any, tuple[Any, Any]]:
+        program = lp.preprocess_program(lp.infer_unknown_types(translation_unit))
+        kernel = lp.get_one_linearized_kernel(program.default_entrypoint, program.callables_table)
+        source = lp.generate_code_v2(program).device_code()
+        return source, kernel, kernel.get_grid_size_upper_bounds_as_exprs(program.callables_table)
+
+    try:
+        return generated()
+    except (sqlite3.Error, OSError):
+        with lp.CacheMode(False):
+            return generated()

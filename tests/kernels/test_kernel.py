@@ -292,6 +292,30 @@ def test_content_is_the_same_in_every_process() -> None:
         assert done.stdout.strip() == here, done.stderr
 
 
+FULL = """
+from loopy.codegen import code_gen_cache
+from loopy.schedule import schedule_cache
+from tests.kernels.test_kernel import contents
+for cache in (code_gen_cache, schedule_cache):
+    cache.conn.execute("pragma max_page_count = 1")
+print(contents())
+"""
+
+
+def test_a_full_cache_of_loopys_costs_no_code(tmp_path: Path) -> None:
+    """What Loopy cannot keep is generated all the same: kernels must not go missing as a disk is full."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "LOOPY_NO_CACHE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", FULL],
+        cwd=Path(__file__).resolve().parents[2],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == contents(), done.stderr
+
+
 def test_kernels_do_not_share_the_callers_tags() -> None:
     tags = {"dtype": "float32"}
     knl = pm.Kernel(scale(), tags)
