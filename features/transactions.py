@@ -78,6 +78,8 @@ KINDS: Mapping[str, Callable[..., float]] = {"block": blocks, "banks": cycles_of
 OF_ATOMICS: Mapping[str, Callable[..., float]] = {"sector_passes": passes_of_sectors, "bank_passes": passes_of_banks}
 """Atomics have these in place of `KINDS`."""
 QUESTIONS = {**KINDS, **OF_ATOMICS}
+PASSES = "passes"
+"""The word for the passes of atomics in global memory, by sectors of so many bytes."""
 
 
 def between_sizes(touched: Blocks, size: int, item: int = 1) -> float:
@@ -174,7 +176,8 @@ class TransactionFeature(AccessFeature):
     index that is not affine, they are those of the first work-items, if these are known; else each
     work-item has any block of its array, and a bank of its own. Of a kernel that was emulated, they are what was
     recorded. Atomics in local memory take a cycle for each work-item at a bank, as words that meet are changed one
-    after the other. With ``fresh``, only blocks count that the innermost loop's iteration before has not accessed, by
+    after the other; with ``passes``, atomics in global memory ask for a sector as often as most work-items meet at one
+    of its places. With ``fresh``, only blocks count that the innermost loop's iteration before has not accessed, by
     its step. With ``distinct``, accesses of one loop body that go through an array side by side (fields of a struct,
     neighbours of a point, the next elements of a row) count once, as they share blocks.
     """
@@ -320,11 +323,12 @@ def bytes_of_array(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> F
 
 class TransactionFamily(AccessFamily):
     prefix: tuple[str, ...] = ("mem", "transactions")
-    summary = "aligned blocks of bytes that sub-groups access at once, or cycles of local memory's banks"
+    summary = "aligned blocks of bytes that sub-groups access at once, or cycles of banks, or passes of atomics"
     examples: tuple[str, ...] = (
         "f_mem_transactions_global_load_block:128",
         "f_mem_transactions_local_banks:32",
         "f_mem_transactions_global_block:64_granularity:subgroup64",
+        "f_mem_transactions_global_atomic_passes:32",
     )
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
@@ -342,17 +346,17 @@ class TransactionFamily(AccessFamily):
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> AccessFeature:
         flags = {word.key: word for word in words if word.key in FLAGS and word.condition is None}
         words = tuple(word for word in words if word is not flags.get(word.key))
-        own = [word for word in words if word.key in KINDS]
+        own = [word for word in words if word.key in (*KINDS, PASSES)]
         if len(own) != 1:
             raise FeatureError(
-                f"feature {name.text!r} needs one of block:BYTES and banks:NUMBER; write {self.examples[0]} or "
-                f"{self.examples[1]}"
+                f"feature {name.text!r} needs one of block:BYTES, banks:NUMBER and passes:BYTES; write "
+                f"{self.examples[0]} or {self.examples[1]}"
             )
         (word,) = own
-        if word.key == "banks" and flags:
+        if word.key != "block" and flags:
             raise FeatureError(
-                f"feature {name.text!r} is of banks, where {next(iter(flags))!r} means nothing; write block:BYTES, or "
-                "leave it out",
+                f"feature {name.text!r} is of {word.key}, where {next(iter(flags))!r} means nothing; write "
+                "block:BYTES, or leave it out",
                 word.offset,
             )
         condition = word.condition or ""
@@ -372,6 +376,11 @@ class TransactionFamily(AccessFamily):
                 subgroup_size = pattern.granularity.subgroup_size
         if pattern.space not in ("global", "local", "scratch"):
             raise FeatureError(f"feature {name.text!r} is of global, local or scratch memory; write which", word.offset)
+        if word.key == PASSES and (pattern.space, pattern.direction) != ("global", "atomic"):
+            raise FeatureError(
+                f"feature {name.text!r} asks for passes of what is no atomic in global memory; write global_atomic"
+            )
+        kind = "sector_passes" if word.key == PASSES else word.key
         return TransactionFeature(
-            name, pattern, word.key, int(condition), subgroup_size, "distinct" in flags, "fresh" in flags
+            name, pattern, kind, int(condition), subgroup_size, "distinct" in flags, "fresh" in flags
         )

@@ -141,7 +141,7 @@ missed   = filled ** 8 / (1 + filled ** 8)
 unfilled = max(f_mem_footprint_global_store_block:32 - f_mem_footprint_global_store_block:4, 0)
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
 l2       = p_l2_load * (spilled + again) + p_l2_scratch * written
-           + p_l2_atomic * f_mem_transactions_global_atomic_block:32
+           + p_l2_atomic * f_mem_transactions_global_atomic_passes:32
            + (p_l2_load + p_l2_single * {SINGLE}) * {LOADED}_beyond:65536
            + p_l2_line * {STORED_LINES}
            + p_l2_partial * (missed * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))

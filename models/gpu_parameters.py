@@ -300,8 +300,8 @@ PARAMETERS: dict[str, Meaning] = {
         physical={"H200": SECOND_LEVEL},
     ),
     "p_l2_atomic": Meaning(
-        "sectors that atomics update in the second-level cache",
-        {"{:.3g} of them for each 32 work-items": "f_mem_transactions_global_atomic_block:32 * 32 / f_work_items"},
+        "sectors that atomics update in the second-level cache, once for each that meet at one place",
+        {"{:.3g} of them for each 32 work-items": "f_mem_transactions_global_atomic_passes:32 * 32 / f_work_items"},
         "results combined in local memory or sub-groups first, one atomic for all, would help",
         {"{:.3g} G sectors/s": "1e-9 / p_l2_atomic"},
     ),

@@ -46,7 +46,8 @@ class Executions:
             where the size of a work-group is not known before the launch.
         workgroup: once for every work-group of which at least one work-item takes part.
         longest: as `workitem` would be if all work-items did as much as the one that does most: the largest of these.
-            The first and the last work-item that take part are looked at, which finds the one with most in triangles.
+            The first and the last work-item that take part are looked at, which finds the one with most in triangles;
+            of an emulated kernel, the sub-group (of CUDA) or work-group (of OpenCL C) that does most in all.
         spread: of counts from a sample of work-groups, how many times as often work-items, sub-groups and work-groups
             do it in each of its replicas, see `perfmodel.counting.resampling`.
     """

@@ -168,16 +168,21 @@ class _Run:
         }
 
     def executions(self, block: int, counts_subgroups: bool) -> Executions:
-        """Returns the executions of one block. `longest` takes a group's work-items to do together what any of them
-        does."""
+        """Returns the executions of one block. `longest` is of the group that has most, whose work-items are taken to
+        do together what any of them does."""
         items, subgroups, groups = (int(each) for each in self.blocks[:, block].sum(axis=0))
-        most = int(self.blocks[:, block, 2].max())
+        most = int(self.blocks[self._busiest, block, 2])
         return Executions(
             workitem=self.whole(items),
             subgroup=self.whole(subgroups) if counts_subgroups else None,
             workgroup=self.whole(groups),
             longest=(constant(self.work_items * most),),
         )
+
+    @cached_property
+    def _busiest(self) -> int:
+        """The work-group that executes most blocks."""
+        return int(self.blocks[:, :, 2].sum(axis=1).argmax())
 
     def whole(self, of_groups: int) -> QuasiPolynomial:
         """Returns a number of the whole launch, scaled from that of the groups that ran."""

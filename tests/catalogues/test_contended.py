@@ -77,6 +77,9 @@ def test_atomics_of_a_subgroup_that_meet_take_a_pass_each() -> None:
         assert pm.feature("f_mem_contended_global_atomic_block:512").eval(each) == pytest.approx(
             max(subgroups * 4 * 8, passes_by_hand(keys, False))
         )
+        assert pm.feature("f_mem_transactions_global_atomic_passes:32").eval(each) == pytest.approx(
+            subgroups * 4 * 8 + passes_by_hand(keys, False)
+        )
     for each in (observed, observed.as_compiled(), kernel.as_emulated(given, groups="all")):
         # of l % 4, 8 of 32 meet at each of 4 banks; what all have for one place is added up first
         assert pm.feature("f_mem_transactions_local_atomic_banks:32").eval(each) == pytest.approx(
@@ -90,7 +93,13 @@ def test_what_nobody_looked_at_meets_as_if_by_chance() -> None:
     assert 7 * N / 32 < found < 9 * N / 32  # the most of 32 in 8 places
 
 
-@pytest.mark.parametrize("name", ["f_mem_contended_global_load_block:512", "f_mem_contended_global_atomic"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("f_mem_contended_global_load_block:512", "f_mem_contended_global_atomic"),
+        *("f_mem_transactions_global_load_passes:32", "f_mem_transactions_local_atomic_passes:32"),
+    ],
+)
 def test_contention_is_of_atomics_or_stores_by_blocks(name: str) -> None:
     with pytest.raises(pm.PerfmodelError, match=r"atomic"):
         pm.feature(name)

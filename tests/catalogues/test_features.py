@@ -354,7 +354,7 @@ def test_unrolled_loops_are_no_rounds() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("f_mem_transactions_global_load", ["needs one of block:BYTES and banks:NUMBER"]),
+        ("f_mem_transactions_global_load", ["needs one of block:BYTES, banks:NUMBER and passes:BYTES"]),
         ("f_mem_transactions_global_block:32_banks:32", ["needs one of block:BYTES"]),
         ("f_mem_transactions_block:32", ["is of global, local or scratch memory"]),
         ("f_mem_transactions_global_block:many", ["block:many is no whole number"]),

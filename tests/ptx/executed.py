@@ -13,7 +13,10 @@ def executions(
     """Returns executions by basic block and by access, and turns of loops that were not run."""
     program: Any = kernel.program
     emulation = program.emulated(kernel.bound, arrays=arrays, groups="sample", extrapolate=extrapolate)
-    by_block = [[each.tolist() for each in tally.by_block()] + [tally.most()] for tally in emulation.blocks]
+    by_block = [
+        [each.tolist() for each in tally.by_block()] + [int(tally.by_subgroup(1).max(initial=0))]
+        for tally in emulation.blocks
+    ]
     made = {
         f"{instruction.line} {name}": places.executions
         for instruction, by_array in emulation.addresses.items()

@@ -73,6 +73,7 @@ def test_only_whole_numbers_of_32_bits_are_added_up_first(type_: str, passes: in
 """
     kernel = Kernel.from_ptx(text, None, 4, 128, {"out": 64})
     assert feature("f_mem_contended_global_atomic_block:512").eval(kernel) == 16 * passes
+    assert feature("f_mem_transactions_global_atomic_passes:32").eval(kernel) == 16 * passes
 
 
 @pytest.mark.parametrize("values", [2, 50])

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from perfmodel.counting import resampling
-from perfmodel.counting.counts import Executions
+from perfmodel.counting.counts import SUBGROUP_SIZE, Executions
 from perfmodel.ptx.counting.executions import constant
 from perfmodel.ptx.counting.origins import Origins
 from perfmodel.ptx.emulation.emulation import Emulation
@@ -35,6 +35,7 @@ class EmulatedLaunch:
         self.arrays, self.given, self.subgroup_size = arrays, given, subgroup_size
         self.weights = np.asarray(emulation.sample.weights)
         self.items = emulation.launch.blocks * emulation.lanes.threads
+        self._width = subgroup_size or SUBGROUP_SIZE
         self._origins = Origins(emulation)
         self._executions: dict[int, Executions] = {}
 
@@ -47,6 +48,14 @@ class EmulatedLaunch:
         done = np.stack([tally.by_block()[0] for tally in self.emulation.blocks])[:, several]
         return bool(done.size) and bool(np.any(done != done[:, :1]))
 
+    @cached_property
+    def _busiest(self) -> int:
+        """The sub-group that executes most instructions, of which `Executions.longest` tells: another one may go
+        through another loop for as long, but neither goes through both."""
+        done = zip(self.code.flow.blocks, self.emulation.blocks, strict=True)
+        total = sum(len(block.instructions) * tally.by_subgroup(self._width) for block, tally in done)
+        return int(np.argmax(total))
+
     def executions(self, tally: Tally) -> Executions:
         key = id(tally)
         if key not in self._executions:
@@ -55,7 +64,7 @@ class EmulatedLaunch:
                 workitem=constant(items),
                 subgroup=None if self.subgroup_size is None else constant(warps),
                 workgroup=constant(groups),
-                longest=(constant(self.items * tally.most()),),
+                longest=(constant(self.items * int(tally.by_subgroup(self._width)[self._busiest])),),
                 spread=self._spread(tally, found),
             )
         return self._executions[key]

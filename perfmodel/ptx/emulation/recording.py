@@ -67,10 +67,13 @@ class Tally:
         self._add_up()
         return self._items, self._warps, self._groups
 
-    def most(self) -> int:
-        """Returns the executions by the lane that has most of them."""
+    def by_subgroup(self, width: int) -> NDArray[np.int64]:
+        """Returns the executions by each sub-group: as many as by that of its lanes that has most of them."""
         self._add_up()
-        return int(self._each.max(initial=0))
+        lanes = self._lanes
+        each = self._each.reshape(lanes.count, lanes.per_block)
+        filled = np.pad(each, ((0, 0), (0, -lanes.per_block % width)))
+        return np.asarray(filled.reshape(-1, width).max(axis=1))
 
 
 @dataclass(eq=False)
