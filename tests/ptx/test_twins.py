@@ -92,3 +92,13 @@ def test_places_that_follow_from_given_data_are_those_that_blocks_touch() -> Non
     cuda, opencl = (kernel.as_countable({"x": x}) for kernel in (RUNS.cuda(), RUNS.opencl()))
     touched = feature("f_mem_footprint_global_load_granularity:workgroup_block:32")
     assert float(touched.eval(cuda)) == pytest.approx(float(touched.eval(opencl)), rel=0.02)
+
+
+def test_gathers_of_given_places_jump_about_in_both_languages() -> None:
+    """Blocks touch a little of every page of the array, so that memory has to bring what others had before."""
+    twin = TWINS["gather"]
+    at = np.random.default_rng(19).integers(0, twin.sizes["n"], 4194304, np.int32)
+    cuda, opencl = (kernel.as_countable({"at": at}) for kernel in (twin.cuda(), twin.opencl()))
+    jumping = feature("f_mem_scattered_global_load_fresh_block:32_reach:>8000000")
+    assert float(jumping.eval(cuda)) == pytest.approx(32 * 4194304, rel=0.01)
+    assert float(calibration().predict(cuda)) == pytest.approx(float(calibration().predict(opencl)), rel=0.02)

@@ -153,3 +153,33 @@ def test_operations_on_what_is_loaded_come_one_after_the_other(case: str) -> Non
     assert value(body.replace(GLOBAL, SHARED), "f_mem_depth_global") == 0
     if TO_GLOBAL not in body:
         assert value(body.replace(GLOBAL, SHARED), "f_mem_depth_local") == operations * ITERATIONS / at_once
+
+
+PADDED = """
+extern "C" __global__ void padded(const float *a, float *c, int n)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
+    float s = 0;
+    #pragma unroll
+    for (int j = -1; j <= 1; j++)
+        #pragma unroll
+        for (int i = -1; i <= 1; i++)
+            if (x + i >= 0 && x + i < n && y + j >= 0 && y + j < n) {
+                float v = a[(y + j) * n + x + i];
+                OPERATIONS
+                s += v;
+            }
+    c[y * n + x] = s;
+}
+"""
+
+
+@pytest.mark.parametrize(("operations", "waits"), [(0, 1), (24, 9)])
+def test_short_conditions_in_no_loop_share_a_wait_and_long_ones_are_branched_over(operations: int, waits: int) -> None:
+    """The assembler executes short blocks under a predicate, so that their loads are issued one after the other."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    n = 256
+    source = PADDED.replace("OPERATIONS", operations * "v = v * v + 1.5f; ")
+    kernel = Kernel.from_cuda(source, "padded", (n // 64, n), 64, {"a": n * n, "c": n * n}, n=n)
+    inside = (3 * n - 2) ** 2 / 9 / n**2  # the part of the places that are within the image
+    assert feature("f_mem_waits_global").eval(kernel) == pytest.approx(waits * inside * n * n)

@@ -126,15 +126,15 @@ class AccessCounter:
             return replace(first, executions=executions, rounds=waits)
         rounds, shares, depths, most = [], [], [], 1
         blocks = {access.block for access, _ in same}
-        loops = {block: self._waits.loop_of(block, same[0][0].instruction) for block in blocks}
+        ways = {block: self._waits.shared_by(block, same[0][0].instruction) for block in blocks}
         for block in blocks:
             own = [count.rounds for access, count in same if access.block == block]
             times = min(self._unrolling.times(block, same[0][0].instruction.source), len(own))
             rounds.append(added(own, with_subgroups).scaled(times / len(own)))
             found = [self._waits.of(access.instruction) for access, _ in same if access.block == block]
-            together = sum(loop is loops[block] for loop in loops.values()) if loops[block] is not None else 1
+            together = sum(way == ways[block] for way in ways.values()) if ways[block] is not None else 1
             shares.append(len({each.level for each in found}) * found[0].share / times / together)
-            depths.append(found[0].depth / times)
+            depths.append(found[0].depth / times / together)
             most = max(most, times)
         executions = added([count.executions for _, count in same], with_subgroups)
         known = [count.recorded for _, count in same if count.recorded is not None]

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfmodel.counting.counts import Blocks, Footprint
+from perfmodel.counting.counts import PAGE_BYTES, Blocks, Footprint
 from perfmodel.ptx.counting.access_addresses import touched_by
 from perfmodel.ptx.counting.accesses import AccessCounter, CountedAccess
 from perfmodel.ptx.counting.executions import constant
 from perfmodel.ptx.counting.regions import BLOCK, over_grid
 
-TOUCHED = (1, 32, 64, 128)
+TOUCHED = (1, 32, 64, 128, PAGE_BYTES)
 """Blocks of so many bytes are counted where strides don't say what is touched."""
 
 

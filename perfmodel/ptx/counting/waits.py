@@ -103,7 +103,7 @@ class Waits:
     def __init__(self, code: Code) -> None:
         self.code, self.words = code, words_of(code)
         self._found: dict[Instruction, Wait] = {}
-        self._loops: dict[tuple[int, str], Loop] = {}
+        self._shared: dict[tuple[int, str], object] = {}
         flow = code.flow
         loops: list[Loop | None] = [None, *flow.loops]
         for loop in loops:
@@ -113,13 +113,13 @@ class Waits:
         """Returns how a load is waited for."""
         return self._found.get(instruction, Wait())
 
-    def loop_of(self, block: int, load: Instruction) -> Loop | None:
-        """Returns the loop with whose other blocks a block shares the waits for a load; None for none.
+    def shared_by(self, block: int, load: Instruction) -> object:
+        """Returns what a block has in common with the others whose waits for a load it shares; None for none.
 
         The copies of a body in which something is done under a condition are blocks of their own, short ones of which
         are predicated.
         """
-        return self._loops.get((block, _space(load) or ""))
+        return self._shared.get((block, _space(load) or ""))
 
     def _add(self, loop: Loop | None, blocks: list[Block]) -> None:
         inside = [each for block in blocks for each in block.instructions]
@@ -142,7 +142,9 @@ class Waits:
         if loop is not None:
             open_ = [space for space in _SPACES if space not in way.stopped]
             plain = [each.number for each in blocks if each not in branched]
-            self._loops.update({(number, space): loop for number in plain for space in open_})
+            self._shared.update({(number, space): loop for number in plain for space in open_})
+        else:
+            self._share_levels(way, [each for each in blocks if _is_predicated(each)])
         for each, level in way.levels.items():
             space = _space(each)
             together = 1 if space in way.stopped else unrolled
@@ -150,11 +152,19 @@ class Waits:
             rounds = 1.0 if space == "shared" else max(1.0, words[space, level] * together / room)
             self._found[each] = Wait(rounds / together, level, depth)
 
+    def _share_levels(self, way: _Way, blocks: list[Block]) -> None:
+        """Notes blocks in no loop whose loads come at the same level, one after the other, and share a wait so."""
+        for block in blocks:
+            for space in _SPACES:
+                levels = {way.levels[each] for each in block.instructions if _space(each) == space}
+                if len(levels) == 1:
+                    self._shared[block.number, space] = levels.pop()
+
     def _is_branched(self, loop: Loop, block: Block) -> bool:
         """Returns whether a processor branches over a block of a loop, which loads, as a condition has it."""
         flow = self.code.flow
         before = flow.dominators[block.number]
-        if before is None or len(block.instructions) <= MOST_PREDICATED or block.number == loop.header:
+        if before is None or _is_predicated(block) or block.number == loop.header:
             return False
         ways = flow.blocks[before].successors
         is_condition = len(ways) > 1 and loop.blocks.issuperset(ways) and flow.meeting[before] != block.number
@@ -164,6 +174,11 @@ class Waits:
         """Returns the words that loads may bring at once, beside those that are live."""
         live = 0 if loop is None else sum(self.words.get(name, 0) for name in self.code.dataflow.alive[loop.header])
         return min(max(ROOM - live, FEWEST), MOST_UNDER_WAY)
+
+
+def _is_predicated(block: Block) -> bool:
+    """Returns whether a block is short enough to be executed without a branch where a condition says so."""
+    return len(block.instructions) <= MOST_PREDICATED
 
 
 def _counts_by_number(block: Block) -> bool:
