@@ -311,6 +311,19 @@ def test_private_arrays_have_the_words_of_one_place_side_by_side(mask: int, line
     text = HEAD + ROUND.replace("BODY", body).replace(".reg .pred %p<3>;", array)
     kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
     assert feature("f_mem_transactions_scratch_block:128").eval(kernel) == 2 * lines * 1024 / 32
+    assert feature("f_mem_transactions_scratch_block:32").eval(kernel) == 4 * 2 * lines * 1024 / 32
+
+
+def test_vectors_of_private_arrays_are_words_of_several_places() -> None:
+    body = """mov.u64 %rd6, own;
+  cvta.local.u64 %rd7, %rd6;
+  st.local.v4.f32 [%rd6], {%f1, %f1, %f1, %f1};
+  ld.local.v4.f32 {%f2, %f3, %f4, %f5}, [%rd6+16];"""
+    array = ".local .align 16 .b8 own[32]; .reg .pred %p<3>;"
+    text = HEAD + ROUND.replace("BODY", body).replace(".reg .pred %p<3>;", array)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
+    assert feature("f_mem_transactions_scratch_block:32").eval(kernel) == 2 * 4 * 4 * 1024 / 32
+    assert feature("f_mem_transactions_scratch_block:128").eval(kernel) == 2 * 4 * 1024 / 32
 
 
 @pytest.mark.parametrize(("divided", "together"), [("div.rn.f32", 1), ("div.full.f32", 4)])

@@ -118,6 +118,16 @@ class AccessAddresses:
         """Returns how many blocks of so many bytes a sub-group touches in one execution, on average."""
         return self._mean(width, size, lambda table, active: _distinct_in_rows(table // size, active))
 
+    def blocks_of_private_arrays(self, width: int, size: int) -> float:
+        """Returns the same of lanes' own arrays, whose words of one place lie side by side for a sub-group."""
+        neighbours = max(size // WORD_BYTES, 1)
+        beside, apart = np.arange(width) // neighbours, -(-width // neighbours)
+
+        def asked(table: Array, active: NDArray[np.bool_]) -> Array:
+            return _distinct_in_rows(table // WORD_BYTES * apart + beside, active)
+
+        return max(self.noted.n_bytes // WORD_BYTES, 1) * self._mean(width, WORD_BYTES, asked)
+
     def bank_cycles(self, width: int, banks: int) -> float:
         """Returns the cycles that local memory takes for a sub-group in one execution, on average."""
         return self._mean(

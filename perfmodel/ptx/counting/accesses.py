@@ -29,7 +29,6 @@ from perfmodel.ptx.syntax import Instruction
 GROUPS, MOST_ITEMS, ALIGNED = 8, 256, 256
 """The first threads of so many blocks are kept of accesses whose addresses jump about, from multiples of 256 bytes."""
 SECTOR = 32
-WORD = 4
 _DIRECTIONS = {**dict.fromkeys(LOADS, "load"), **dict.fromkeys(STORES, "store"), "atom": "atomic", "red": "atomic"}
 _TAGS = {"const": "constant", "async": "copied"}
 _SPACES = {"global": "global", "shared": "local", "local": "scratch"}
@@ -217,12 +216,8 @@ class AccessCounter:
         """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""
         _, warps, _ = self.emulation.tally(access.instruction, access.block).by_block()
         made = float(self.launch.weights @ warps) * access.share
-        if access.space == "scratch":  # whose words of one place lie side by side for all lanes
-            return (
-                made
-                * access.addresses.blocks_of_subgroups(width, WORD)
-                * max(access.addresses.noted.n_bytes // WORD, 1)
-            )
+        if access.space == "scratch":
+            return made * access.addresses.blocks_of_private_arrays(width, size)
         return made * self._at_once(access, width, kind, size)
 
     def _at_once(self, access: CountedAccess, width: int, kind: str, size: int) -> float:
