@@ -303,7 +303,7 @@ print(contents())
 
 
 def test_a_full_cache_of_loopys_costs_no_code(tmp_path: Path) -> None:
-    """What Loopy cannot keep is generated all the same: kernels must not go missing as a disk is full."""
+    """Loopy generates what it cannot keep all the same: kernels must not go missing as a disk is full."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "LOOPY_NO_CACHE": "0"}
     done = subprocess.run(
         [sys.executable, "-c", FULL],

@@ -29,7 +29,13 @@ N, MOST = 1024, 256
 @pytest.mark.parametrize("m", [64, 512])
 def test_work_items_that_go_through_one_of_two_loops_are_as_long_as_the_longer(language: str, m: int) -> None:
     ends = (np.random.default_rng(m).integers(0, MOST // 16 + 1, N) * 16).astype(np.int32)
-    twin = Twin(EITHER, ("n // 64",), (64,), {"a": "512 * n", "c": "n", "ends": "n"}, {"n": N})
+    twin = Twin(
+        body=EITHER,
+        grid=("n // 64",),
+        block=(64,),
+        args={"a": "512 * n", "c": "n", "ends": "n"},
+        sizes={"n": N},
+    )
     kernel = (twin.cuda() if language == "cuda" else twin.opencl()).at(first=8, m=m)
     given = {"ends": ends}
     emulated = kernel.as_observed(given) if language == "cuda" else kernel.as_emulated(given, groups="all")
