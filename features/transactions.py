@@ -378,7 +378,8 @@ class TransactionFamily(AccessFamily):
             raise FeatureError(f"feature {name.text!r} is of global, local or scratch memory; write which", word.offset)
         if word.key == PASSES and (pattern.space, pattern.direction) != ("global", "atomic"):
             raise FeatureError(
-                f"feature {name.text!r} asks for passes of what is no atomic in global memory; write global_atomic"
+                f"feature {name.text!r} asks for passes of what is no atomic in global memory; write global_atomic",
+                word.offset,
             )
         kind = "sector_passes" if word.key == PASSES else word.key
         return TransactionFeature(

@@ -59,7 +59,7 @@ class AccessCounter:
 
     def __init__(self, launch: EmulatedLaunch, purposes: Purposes) -> None:
         self.launch, self.emulation, self.code = launch, launch.emulation, launch.code
-        self._width = launch.subgroup_size or 32
+        self._width = launch.width
         self._waits = Waits(self.code)
         self._purposes = purposes
 

@@ -22,6 +22,9 @@ class EmulatedLaunch:
     Args:
         arrays: the type and number of elements of each array.
         given: arrays whose contents are known, so that what depends on them is as it is.
+
+    Attributes:
+        width: lanes of a sub-group, the usual ones where none are asked for.
     """
 
     def __init__(
@@ -35,7 +38,7 @@ class EmulatedLaunch:
         self.arrays, self.given, self.subgroup_size = arrays, given, subgroup_size
         self.weights = np.asarray(emulation.sample.weights)
         self.items = emulation.launch.blocks * emulation.lanes.threads
-        self._width = subgroup_size or SUBGROUP_SIZE
+        self.width = subgroup_size or SUBGROUP_SIZE
         self._origins = Origins(emulation)
         self._executions: dict[int, Executions] = {}
 
@@ -53,7 +56,7 @@ class EmulatedLaunch:
         """The sub-group that executes most instructions, of which `Executions.longest` tells: another one may go
         through another loop for as long, but neither goes through both."""
         done = zip(self.code.flow.blocks, self.emulation.blocks, strict=True)
-        total = sum(len(block.instructions) * tally.by_subgroup(self._width) for block, tally in done)
+        total = sum(len(block.instructions) * tally.by_subgroup(self.width) for block, tally in done)
         return int(np.argmax(total))
 
     def executions(self, tally: Tally) -> Executions:
@@ -64,7 +67,7 @@ class EmulatedLaunch:
                 workitem=constant(items),
                 subgroup=None if self.subgroup_size is None else constant(warps),
                 workgroup=constant(groups),
-                longest=(constant(self.items * int(tally.by_subgroup(self._width)[self._busiest])),),
+                longest=(constant(self.items * int(tally.by_subgroup(self.width)[self._busiest])),),
                 spread=self._spread(tally, found),
             )
         return self._executions[key]
