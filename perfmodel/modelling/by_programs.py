@@ -14,6 +14,8 @@ Found = TypeVar("Found")
 
 FEWEST_APART = 32
 """Kernels of fewer programs than these are done in this process, which then knows their counts."""
+_SAID: dict[str | tuple[str, type[Warning], int], int] = {}
+"""Warnings that were given here, so that one of many kernels alike is not repeated for each."""
 
 
 def of_programs(
@@ -46,5 +48,5 @@ def of_programs(
     for of_program, (found, said) in zip(places.values(), results, strict=True):
         by_place.update(zip(of_program, found, strict=True))
         for warning in said:
-            warnings.warn_explicit(*warning)
+            warnings.warn_explicit(*warning, registry=_SAID)
     return [by_place[place] for place in range(len(kernels))]

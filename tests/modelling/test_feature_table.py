@@ -162,6 +162,10 @@ def test_counting_in_several_processes_gives_the_same_and_warns_here(monkeypatch
     monkeypatch.setattr(side_by_side, "processors", lambda: 3)
     with pytest.warns(CountingWarning, match="data decide"):
         assert feature_columns(of_many_programs(), [written, compiled]) == here
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("default")
+        feature_columns(of_many_programs(), [written, compiled])
+    assert len({str(each.message) for each in said}) == len(said)  # each text once, however many kernels it is of
 
 
 def test_a_kernel_that_cannot_be_counted_is_named_by_the_process_that_asked(
