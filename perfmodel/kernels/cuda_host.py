@@ -147,6 +147,27 @@ typedef int cublasStatus_t, cublasOperation_t, cublasMath_t, cublasComputeType_t
 #endif
 """
 """Handles that functions of the host pass on, as headers of kernels may declare some of these."""
+_CUFFT = """#include <cuComplex.h>
+#ifndef CUFFT_FORWARD
+#define CUFFT_FORWARD -1
+#define CUFFT_INVERSE 1
+typedef float cufftReal;
+typedef double cufftDoubleReal;
+typedef cuComplex cufftComplex;
+typedef cuDoubleComplex cufftDoubleComplex;
+typedef int cufftHandle, cufftResult, cufftType;
+#endif
+"""
+_STREAMS = """#ifndef STREAMS
+#define STREAMS
+namespace std {
+struct ostream { template <typename T> __host__ __device__ ostream &operator<<(const T &) { return *this; } };
+struct istream { template <typename T> __host__ __device__ istream &operator>>(T &) { return *this; } };
+constexpr char endl = '\\n';
+}
+#endif
+"""
+"""Structs that kernels compute with may say how they are written out."""
 _LAUNCHES = """#pragma once
 __device__ inline void cudaGridDependencySynchronize() {}
 __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {}
@@ -165,7 +186,7 @@ _EMPTY = (
         "cstdio",
         "cstdlib",
     ),
-    *("cstring", "ctime", "iostream", "fstream", "sstream", "iomanip", "string", "vector", "map", "set"),
+    *("cstring", "ctime", "string", "vector", "map", "set"),
     *("memory", "numeric", "random", "chrono", "thread", "stdexcept", "exception", "omp.h"),
     *("cuda_profiler_api.h", "sys/types.h", "sys/stat.h"),
 )
@@ -176,6 +197,7 @@ HEADERS: Mapping[str, str] = {
     **dict.fromkeys(("limits.h", "climits", "float.h", "cfloat"), f"#ifndef INT_MAX\n{_LIMITS}#endif\n"),
     **dict.fromkeys(("math.h", "cmath"), f"#ifndef M_PI\n{_MATH}#endif\n"),
     **dict.fromkeys(("type_traits", "limits", "utility", "tuple", "array"), _OF_NVIDIA),
+    **dict.fromkeys(("iostream", "ostream", "istream", "fstream", "sstream", "iomanip"), _STREAMS),
     "algorithm": _ALGORITHM,
     "functional": _FUNCTIONAL,
     "cub/cub.cuh": _CUB,
@@ -215,6 +237,8 @@ def stand_in(header: str) -> str:
     """Returns what stands in the place of a header that is not there: what libraries bring for kernels."""
     if re.match(r"(torch|ATen|c10|THC)/", header):
         return _OF_TORCH
+    if header.startswith("cufft"):
+        return _CUFFT
     return _HALVES + _HANDLES if re.match(r"(cublas|cudnn)", header) else ""
 
 

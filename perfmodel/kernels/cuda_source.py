@@ -76,7 +76,7 @@ class DeclaredArgument:
 
 def kernels_in(source: str) -> dict[str, tuple[DeclaredArgument, ...]]:
     """Returns the kernels of a source by name, each with its arguments; of a template, types as it has them."""
-    return {name: _arguments(head) for name, head, _ in _kernels(source)}
+    return {name: _arguments(head) for name, head, _ in reversed(list(_kernels(source)))}
 
 
 def arguments_of(source: str, name: str) -> tuple[DeclaredArgument, ...] | None:
@@ -104,8 +104,9 @@ def template_parameters(source: str, name: str) -> list[str]:
 
 
 def _kernels(source: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yields each kernel's name, its declaration from there on, and the parameters of a template, as declared."""
-    for each in declarations(source):
+    """Yields each kernel's name, its declaration from there on, and the parameters of a template, as declared; those
+    with a body first, as prototypes may have other names for their arguments, or none."""
+    for each in sorted(declarations(source), key=lambda each: source[each.end - 1 : each.end] != "}"):
         head, parameters = parted(each.head)
         if found := re.search(r"\b__global__\b.*?\b(\w+)(\s*\(.*)", head, re.DOTALL):
             yield found[1], found[2], [" ".join(word.split()) for word in _split(parameters)]

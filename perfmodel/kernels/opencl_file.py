@@ -21,6 +21,7 @@ from perfmodel.opencl_c.types import Image as ImageType
 from perfmodel.opencl_c.types import Scalar as ScalarType
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">].*$', re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
 _INCLUDE_BY_MACRO = re.compile(r"^[ \t]*#[ \t]*include[ \t]+\w", re.MULTILINE)
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:else|elif|endif)\b(?:.*[^\\\n])?$", re.MULTILINE)
 _FIRST_DIRECTIVES = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
@@ -110,7 +111,11 @@ def included(text: str, folders: Sequence[Path], file: str = "", is_marked: bool
     open_: list[Path] = []
 
     def expanded(content: str, name: str) -> str:
+        comments = _comments_with_includes(content)
+
         def replaced(match: re.Match[str]) -> str:
+            if any(start <= match.start() < end for start, end in comments):
+                return match[0].replace("#", "", 1)
             beside = [open_[-1].parent] if open_ else []
             searched = (_within(folders, folder / match[1]) for folder in (*beside, *folders))
             found = next((path for path in searched if path is not None), None)
@@ -145,6 +150,13 @@ def included(text: str, folders: Sequence[Path], file: str = "", is_marked: bool
 
     own = expanded(text, file) if folders else text
     return f"{_line(1, file)}\n{own}" if file else own
+
+
+def _comments_with_includes(content: str) -> list[tuple[int, int]]:
+    """Returns where comments begin and end that may have an ``#include`` in them."""
+    if "/*" not in content:
+        return []
+    return [found.span() for found in _COMMENT.finditer(content) if found[0].startswith("/*") and "#" in found[0]]
 
 
 def _is_guarded(content: str) -> bool:

@@ -118,6 +118,23 @@ class TestCompiled:
         kernel = Kernel.from_cuda(source, "f", 1, 1, {"x": 3}, n=3)
         assert emulate(kernel, {"x": np.array([1, 5, 2], "float32")}).array("x")[0] == 5
 
+    def test_numbers_of_a_library_and_structs_that_are_written_out(self) -> None:
+        source = """#include <iostream>
+        #include <cufft.h>
+        struct Point {
+          float x, y;
+          friend inline std::ostream &operator<<(std::ostream &out, const Point &p) { return out << p.x << ' ' << p.y; }
+        };
+        __global__ void turn(cufftComplex *v, float x, float y) {
+          Point p = {x, y};
+          int i = threadIdx.x;
+          v[i] = cuCmulf(v[i], make_cuComplex(p.x, p.y));
+        }"""
+        kernel = Kernel.from_cuda(source, "turn", 1, 32, {"v": 64}, x=0.0, y=1.0)
+        v = np.tile(np.array([2, 3], np.float32), 32)
+        found = emulate(kernel, {"v": v}).array("v")
+        np.testing.assert_array_equal(np.ravel(found), np.tile(np.array([-3, 2], np.float32), 32))
+
     def test_operators_of_the_standard_library(self) -> None:
         source = """#include <functional>
         template <typename Combine> __global__ void f(int *x) { x[0] = Combine()(x[0], x[1]); }"""

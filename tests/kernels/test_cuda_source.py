@@ -175,6 +175,25 @@ class TestCompiled:
         found = emulate(kernel, {"x": np.ones(32, "float32")}).array("x")
         np.testing.assert_array_equal(found, np.full(32, 3.0))
 
+    def test_a_comment_includes_nothing(self, tmp_path: Path) -> None:
+        """A header that says in a comment how it is included does not include itself by that."""
+        (tmp_path / "some.h").write_text('/* Write\n#include "some.h"\nto use it. */\n#define TIMES 3\n')
+        (tmp_path / "some.cu").write_text(
+            '#include "some.h"\n__global__ void times(float *x) { x[threadIdx.x] *= TIMES; }\n'
+        )
+        kernel = Kernel.from_cuda(tmp_path / "some.cu", None, 1, 32, {"x": 32})
+        np.testing.assert_array_equal(emulate(kernel, {"x": np.ones(32, "float32")}).array("x"), np.full(32, 3.0))
+
+    def test_a_kernel_has_the_names_of_its_definition(self) -> None:
+        """A prototype may have others, or none."""
+        source = """__global__ void add(float *, int);
+        __global__ void scale(float *from, int number);
+        __global__ void add(float *x, int n) { if (threadIdx.x < n) x[threadIdx.x] += 1; }
+        __global__ void scale(float *x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }"""
+        for name in ("add", "scale"):
+            kernel = Kernel.from_cuda(source, name, 1, 32, {"x": 32}, n=32)
+            assert [argument.name for argument in kernel.launch().arguments] == ["x", "n"]
+
     def test_headers_beside_a_folder_are_found_within_those_that_are_given(self, tmp_path: Path) -> None:
         """A header is one file whichever way leads to it; what lies beyond the folders stays outside."""
         (tmp_path / "lib" / "code").mkdir(parents=True)
