@@ -266,9 +266,14 @@ def _replace(entry: Entry, out: Path) -> None:
         shutil.copy(out / file.name, file)
     if entry.ships:
         import perfmodel
+        from perfmodel.device.facts import DeviceFacts
+        from perfmodel.modelling.transfer import SPECIFICATION
 
         for name, target in entry.ships.items():
-            perfmodel.Calibration.load(out / name).to_ship().save(ROOT / target)
+            made, before = perfmodel.Calibration.load(out / name).to_ship(), json.loads((ROOT / target).read_text())
+            if known := before["device"].get(SPECIFICATION):  # facts that no run tells
+                made = made.with_device(DeviceFacts.from_json(known))
+            made.save(ROOT / target)
 
 
 def _stage(entry: Entry) -> int:

@@ -29,10 +29,14 @@ class BranchFeature(CountedFeature):
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
         chosen = [branch for branch in counts.branches if self.kind in (None, branch.kind)]
-        return sum((self.times(branch, sizes) for branch in chosen), np.asarray(0.0))
+        return self.granularity.largest(
+            lambda granularity: sum((self.times(branch, sizes, granularity) for branch in chosen), np.asarray(0.0))
+        )
 
-    def times(self, branch: BranchCount, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        return self.granularity.executions(branch.met, self.name)(sizes)
+    def times(
+        self, branch: BranchCount, sizes: Mapping[str, NDArray[Any]], granularity: Granularity
+    ) -> NDArray[np.float64]:
+        return granularity.executions(branch.met, self.name)(sizes)
 
 
 class DivergentFeature(BranchFeature):
@@ -40,10 +44,12 @@ class DivergentFeature(BranchFeature):
 
     unit = "divergent branch"
 
-    def times(self, branch: BranchCount, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    def times(
+        self, branch: BranchCount, sizes: Mapping[str, NDArray[Any]], granularity: Granularity
+    ) -> NDArray[np.float64]:
         if branch.divergent is not None:
             return branch.divergent(sizes)
-        if np.any(super().times(branch, sizes) > 0):
+        if np.any(super().times(branch, sizes, granularity) > 0):
             reason = "depends on data" if branch.divergence == "by data" else "is too hard to count"
             raise FeatureError(
                 f"feature {self.name!r} is not defined for the {branch.kind} at {branch.text}, which {reason}; "

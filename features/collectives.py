@@ -31,8 +31,11 @@ class CollectiveFeature(CountedFeature):
         chosen = [
             one for one in counts.collectives if self.kind in (None, one.kind) and self.scope in (None, one.scope)
         ]
-        executed = (self.granularity.executions(one.executions, self.name)(sizes) for one in chosen)
-        return sum(executed, np.asarray(0.0))
+        return self.granularity.largest(
+            lambda granularity: sum(
+                (granularity.executions(one.executions, self.name)(sizes) for one in chosen), np.asarray(0.0)
+            )
+        )
 
 
 class CollectiveFamily(FeatureFamily):

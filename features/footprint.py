@@ -11,7 +11,7 @@ from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.operations import DTYPES
-from perfmodel.features.transactions import block_bytes, bytes_touched
+from perfmodel.features.transactions import block_bytes, bytes_touched, moved_on
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
@@ -49,12 +49,16 @@ class FootprintFeature(CountedFeature):
         total = np.asarray(0.0)
         for footprint in counts.footprints:
             if self.selects(footprint):
-                found = self.bytes_of(footprint, counts, sizes, self.by_group)
-                if self.beyond:
-                    whole = self.bytes_of(footprint, counts, sizes, False) if self.by_group else found
-                    found = np.where(whole > self.beyond, found, 0.0)
-                total = total + found
+                total = total + self.of(footprint, counts, sizes)
         return total
+
+    def of(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes) -> Floats:
+        """Returns what of one array counts."""
+        found = self.bytes_of(footprint, counts, sizes, self.by_group)
+        if not self.beyond:
+            return found
+        whole = self.bytes_of(footprint, counts, sizes, False) if self.by_group else found
+        return np.where(whole > self.beyond, found, 0.0)
 
     def bytes_of(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, by_group: bool) -> Floats:
         elements = footprint.by_group if by_group else footprint.elements
@@ -88,7 +92,9 @@ class FootprintFeature(CountedFeature):
         other."""
         of_one = block_bytes(counts, access, sizes, block)
         items = access.executions.workitem(sizes)
-        moved: Floats = items * (max(block, access.bits // 8) if of_one is None else of_one)
+        if of_one is None:
+            of_one = max(block, access.bits // 8) * moved_on(access, block, sizes)
+        moved: Floats = items * of_one
         return moved
 
     def used(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, item: int) -> Floats:

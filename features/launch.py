@@ -52,7 +52,7 @@ class BarrierFeature(CountedFeature):
         self.subgroup_size = granularity.subgroup_size
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        return self.granularity.executions(counts.barriers, self.name)(sizes)
+        return self.granularity.largest(lambda granularity: granularity.executions(counts.barriers, self.name)(sizes))
 
 
 class BarrierFamily(FeatureFamily):

@@ -152,7 +152,9 @@ class AccessFeature(CountedFeature):
         self.subgroup_size = pattern.granularity.subgroup_size
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        return self.total(self.pattern, counts, sizes)
+        return self.pattern.granularity.largest(
+            lambda granularity: self.total(replace(self.pattern, granularity=granularity), counts, sizes)
+        )
 
     def total(self, pattern: AccessPattern, counts: KernelCounts, sizes: Sizes) -> Floats:
         return sum((found for _, found in self.each(pattern, counts, sizes)), np.asarray(0.0))

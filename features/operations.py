@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,11 @@ class OperationFeature(CountedFeature):
         self.index = self.of_compiled = index
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        if self.carried:
-            return self.of_chains(counts, sizes)
+        return self.granularity.largest(partial(self.of_chains if self.carried else self.of_all, counts, sizes))
+
+    def of_all(
+        self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]], granularity: Granularity
+    ) -> NDArray[np.float64]:
         total = np.asarray(0.0)
         operations = counts.index_operations if self.index else counts.operations
         if operations is None:
@@ -78,12 +82,14 @@ class OperationFeature(CountedFeature):
             )
         for operation in operations:
             if weight := self.weight(operation.kind, operation.dtype, operation.per_execution):
-                total = total + weight * self.granularity.executions(operation.executions, self.name)(sizes)
+                total = total + weight * granularity.executions(operation.executions, self.name)(sizes)
         return total
 
-    def of_chains(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    def of_chains(
+        self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]], granularity: Granularity
+    ) -> NDArray[np.float64]:
         return once_a_body(
-            (chain.loops, weight * self.granularity.executions(chain.iterations, self.name)(sizes))
+            (chain.loops, weight * granularity.executions(chain.iterations, self.name)(sizes))
             for chain in counts.chains
             if (weight := sum(self.weight(*operation) for operation in chain.operations))
         )

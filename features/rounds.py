@@ -15,6 +15,7 @@ from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
 from perfmodel.features.group_addresses import of_group
 from perfmodel.features.memory_access import Floats, Sizes
+from perfmodel.features.transactions import moved_on
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
@@ -62,25 +63,45 @@ class RoundsFeature(CountedFeature):
         super().__init__(name)
         self.space, self.direction = space, direction
         self.granularity = granularity
-        self.subgroup_size = granularity.subgroup_size
+        self.subgroup_size = SUBGROUP_SIZE if is_fresh else granularity.subgroup_size
         self.is_fresh = is_fresh
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         chosen = [a for a in counts.accesses if (a.space, a.direction) == (self.space, self.direction)]
-        rounds = (self.rounds_of(access, counts, sizes) for access in chosen)
-        return once_a_body(zip((access.body for access in chosen), rounds, strict=True))
+        parts = [self.part_of(access, counts, sizes) for access in chosen]
+        places = [self.place_of(access) for access in chosen]
 
-    def rounds_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
-        rounds = self.granularity.executions(access.rounds, self.name)(sizes)
-        return rounds * self.fresh_part(counts, access, sizes) if self.is_fresh else rounds
+        def by(granularity: Granularity) -> Floats:
+            each = (part * self.times(access, granularity, sizes) for access, part in zip(chosen, parts, strict=True))
+            return once_a_body(zip(places, each, strict=True))
+
+        return self.granularity.largest(by)
+
+    def place_of(self, access: AccessCount) -> tuple[str, ...]:
+        """Returns the loop body of which accesses count once."""
+        return access.body
+
+    def times(self, access: AccessCount, granularity: Granularity, sizes: Sizes) -> Floats:
+        return granularity.executions(access.rounds, self.name)(sizes)
+
+    def part_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> float | Floats:
+        """Returns how much one time of an access counts."""
+        return self.fresh_part(counts, access, sizes) if self.is_fresh else 1.0
 
     def fresh_part(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
-        """Returns the part of the innermost loop's iterations in which a load goes to a fresh sector."""
+        """Returns the part of the innermost loop's iterations in which a load goes to a fresh sector.
+
+        Work-items that begin anywhere come to their next sectors one by one, each as often as its steps lead it there.
+        """
         *_, step = (None, *access.loop_strides.values())
         if step is None:
             return np.asarray(1.0)
-        found = of_group(counts, access, sizes, FreshTurns(self.subgroup_size or SUBGROUP_SIZE), TURNS)
-        return np.asarray(1.0) if found is None else found
+        found = of_group(counts, access, sizes, FreshTurns(SUBGROUP_SIZE), TURNS)
+        if found is not None:
+            return found
+        by_items, by_subgroups = access.executions.workitem(sizes), access.executions.subgroup
+        items = SUBGROUP_SIZE if by_subgroups is None else by_items / np.maximum(by_subgroups(sizes), 1.0)
+        return np.asarray(1.0 - (1.0 - moved_on(access, SECTOR, sizes)) ** np.maximum(items, 1.0))
 
 
 class WaitsFeature(RoundsFeature):
@@ -94,18 +115,15 @@ class WaitsFeature(RoundsFeature):
 
     unit = "wait"
 
-    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        chosen = [a for a in counts.accesses if (a.space, a.direction) == (self.space, self.direction)]
-        waits = (self.waits_of(access, sizes) for access in chosen)
-        places = ((*access.body, f"load {access.level}") for access in chosen)
-        return once_a_body(zip(places, waits, strict=True))
+    def place_of(self, access: AccessCount) -> tuple[str, ...]:
+        return (*access.body, f"load {access.level}")
 
-    def waits_of(self, access: AccessCount, sizes: Sizes) -> Floats:
+    def times(self, access: AccessCount, granularity: Granularity, sizes: Sizes) -> Floats:
         """Returns the waits for one load: at least one each time that its loop is begun."""
-        waits: Floats = access.wait * self.granularity.executions(access.rounds, self.name)(sizes)
+        waits: Floats = access.wait * super().times(access, granularity, sizes)
         if access.entered is None:
             return waits
-        return np.maximum(waits, access.least * self.granularity.executions(access.entered, self.name)(sizes))
+        return np.maximum(waits, access.least * granularity.executions(access.entered, self.name)(sizes))
 
 
 class DepthFeature(RoundsFeature):
@@ -118,10 +136,8 @@ class DepthFeature(RoundsFeature):
 
     unit = "operation"
 
-    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        chosen = [a for a in counts.accesses if a.direction == "load" and a.space == self.space]
-        depths = (access.depth * self.granularity.executions(access.rounds, self.name)(sizes) for access in chosen)
-        return once_a_body(zip((access.body for access in chosen), depths, strict=True))
+    def part_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> float | Floats:
+        return access.depth
 
 
 class RoundsFamily(FeatureFamily):

@@ -12,7 +12,7 @@ from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import PAGE_BYTES, AccessCount, KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
-from perfmodel.features.transactions import between_sizes, block_bytes, bytes_of_array, bytes_touched
+from perfmodel.features.transactions import between_sizes, block_bytes, bytes_of_array, bytes_touched, moved_on
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
@@ -86,7 +86,7 @@ class ScatteredFeature(CountedFeature):
     def moved(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
         of_one = block_bytes(counts, access, sizes, self.block)
         if of_one is None:
-            of_one = np.asarray(float(max(self.block, access.bits // 8)))
+            of_one = max(self.block, access.bits // 8) * moved_on(access, self.block, sizes)
         # What is touched as a whole comes as fast as from neighbouring addresses.
         of_one = np.where(of_one * DENSE > access.bits // 8, of_one, 0.0)
         part = access.fresh if self.fresh and access.fresh is not None else 1.0

@@ -72,7 +72,7 @@ def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bo
 HANDED_OUT = {"global": 1, "local": 2}
 """Words for each bank that work-items get or give in a cycle at most, each as often as it is asked for: on an H100, 16
 bytes for all from one place take 4 cycles and, from local memory, 2; 8 bytes take 2 and 1."""
-FLAGS = ("distinct", "fresh")
+FLAGS = ("distinct", "fresh", "again")
 LINE_BYTES = 128
 KINDS: Mapping[str, Callable[..., float]] = {"block": blocks, "banks": cycles_of_banks}
 OF_ATOMICS: Mapping[str, Callable[..., float]] = {"sector_passes": passes_of_sectors, "bank_passes": passes_of_banks}
@@ -169,6 +169,13 @@ def block_bytes(counts: KernelCounts, access: AccessCount, sizes: Sizes, block: 
     return of_group(counts, access, sizes, BlockBytes(block))
 
 
+def moved_on(access: AccessCount, block: int, sizes: Sizes) -> Floats:
+    """Returns the part of the innermost loop's iterations in which its step leads a work-item, wherever it began, to
+    another block."""
+    *_, step = (None, *access.loop_strides.values())
+    return np.asarray(1.0) if step is None else np.minimum(np.abs(step(sizes)) * (access.bits // 8) / block, 1.0)
+
+
 class TransactionFeature(AccessFeature):
     """Executions by sub-groups, of 32 work-items unless said, each times its blocks (or cycles of the busiest bank).
 
@@ -178,8 +185,10 @@ class TransactionFeature(AccessFeature):
     recorded. Atomics in local memory take a cycle for each work-item at a bank, as words that meet are changed one
     after the other; with ``passes``, atomics in global memory ask for a sector as often as most work-items meet at one
     of its places. With ``fresh``, only blocks count that the innermost loop's iteration before has not accessed, by
-    its step. With ``distinct``, accesses of one loop body that go through an array side by side (fields of a struct,
-    neighbours of a point, the next elements of a row) count once, as they share blocks.
+    its step; with ``again``, those that it has to ask for again, where the first-level cache has lost what the wait
+    before has brought: iterations that wait together ask once. With ``distinct``, accesses of one loop body that go
+    through an array side by side (fields of a struct, neighbours of a point, the next elements of a row) count once,
+    as they share blocks.
     """
 
     unit = "transaction"
@@ -193,10 +202,11 @@ class TransactionFeature(AccessFeature):
         subgroup_size: int = SUBGROUP_SIZE,
         is_distinct: bool = False,
         is_fresh: bool = False,
+        is_again: bool = False,
     ) -> None:
         super().__init__(name, replace(pattern, granularity=Granularity("subgroup", subgroup_size)))
         self.kind, self.size, self.width = kind, size, subgroup_size
-        self.is_distinct, self.is_fresh = is_distinct, is_fresh
+        self.is_distinct, self.is_fresh, self.is_again = is_distinct, is_fresh, is_again
 
     def total(self, pattern: AccessPattern, counts: KernelCounts, sizes: Sizes) -> Floats:
         if not self.is_distinct:
@@ -209,7 +219,15 @@ class TransactionFeature(AccessFeature):
 
     def weight(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         found = self.at_once(counts, access, sizes)
-        return found * self.fresh_part(counts, access, sizes) if self.is_fresh else found
+        if self.is_fresh:
+            return found * self.fresh_part(counts, access, sizes)
+        return found * self.again_part(counts, access, sizes) if self.is_again else found
+
+    def again_part(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
+        """Returns the part of an access's blocks that come again where no cache keeps them from one wait to the next:
+        one for each wait, but for those that the loop's steps bring."""
+        part: Floats = np.maximum(np.minimum(access.wait, 1.0) - self.fresh_part(counts, access, sizes), 0.0)
+        return part
 
     def fresh_part(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the part of an access's blocks that the innermost loop's iteration before has not accessed.
@@ -220,9 +238,11 @@ class TransactionFeature(AccessFeature):
         """
         *_, step = (None, *access.loop_strides.values())
         beside = access.local_strides.get(0, ZERO)
-        if step is None or beside is None:
+        if step is None:
             return np.asarray(1.0)
         item = access.bits // 8
+        if beside is None:
+            return moved_on(access, self.size, sizes)
         apart, neighbours = np.abs(beside(sizes)) * item, np.minimum(counts.local_size[0](sizes), self.width)
         row = np.where(apart <= self.size, np.maximum(apart * neighbours, self.size), self.size)
         row = np.where(apart == 0, np.maximum(LINE_BYTES, self.size), row)
@@ -383,5 +403,5 @@ class TransactionFamily(AccessFamily):
             )
         kind = "sector_passes" if word.key == PASSES else word.key
         return TransactionFeature(
-            name, pattern, kind, int(condition), subgroup_size, "distinct" in flags, "fresh" in flags
+            name, pattern, kind, int(condition), subgroup_size, *(flag in flags for flag in FLAGS)
         )

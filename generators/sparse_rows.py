@@ -36,7 +36,7 @@ __kernel void sparse_rows(__global const int *length, __global const uint *colum
 }
 """
 LENGTHS = {"even": "m", "uneven": "m * length[i] / 4"}
-PLACES = {"rows": "i * (2 * m) + k", "columns": "k * n + i"}
+PLACES = {"rows": "i * (2 * m) + k", "columns": "k * n + i", "given": "i * m + length[i] + k"}
 COLUMNS = {"near": "(i + column[j])", "far": "hash(j + column[j])"}
 
 
@@ -44,8 +44,9 @@ class SparseRows(KernelGenerator):
     """Each work-item multiplies a row of a sparse matrix by a vector.
 
     A row's numbers and their columns lie side by side, as in compressed rows (`rows`), or those of neighbouring rows do
-    (`columns`), as in ELLPACK. Columns are next to the diagonal (`near`) or anywhere (`far`); rows have m numbers each,
-    or from a quarter to seven quarters of that, as data say.
+    (`columns`), as in ELLPACK; or rows lie one behind the other, and begin where data say (`given`). Columns are next
+    to the diagonal (`near`) or anywhere (`far`); rows have m numbers each, or from a quarter to seven quarters, as
+    data say.
     """
 
     name = "sparse_rows"
@@ -108,7 +109,11 @@ class SparseRows(KernelGenerator):
         total = np.zeros(n, arrays["value"].dtype)
         for k in range(int(end.max())):
             rows = item[k < end]
-            places = rows * 2 * m + k if tags["storage"] == "rows" else k * n + rows
+            places = {
+                "rows": rows * 2 * m + k,
+                "columns": k * n + rows,
+                "given": rows * m + arrays["length"][rows] + k,
+            }[tags["storage"]]
             if tags["columns"] == "near":
                 columns = rows.astype(np.uint32) + arrays["column"][places]
             else:

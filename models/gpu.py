@@ -59,15 +59,12 @@ CALLED = "\n           + ".join(
     for parameter, names in {"p_f32_log": BRANCHED_OVER, **CALLED_AS_A_WHOLE}.items()
 )
 
-# What accesses bring from the second-level cache: of arrays that a first-level cache does not keep as a whole. A
-# request brings up to four sectors of a line; SINGLE says how far irregular ones are from four. Loads that jump about
-# go to memory for the part of their reach that is beyond the cache.
+# What accesses bring from the second-level cache: of arrays that a first-level cache does not keep as a whole. Loads
+# that jump about go to memory for the part of their reach that is beyond the cache.
 LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
 LINES, SECTORS = (f"f_mem_transactions_global_load_block:{size}" for size in (128, 32))
 STORED_LINES, STORED_SECTORS = (f"f_mem_transactions_global_store_block:{size}" for size in (128, 32))
 STORED = "f_mem_footprint_global_store_granularity:workgroup_block"
-LOADS = "f_mem_access_global_load{}_granularity:subgroup"
-SINGLE = f"max({LINES} / max({SECTORS}, 1) - 0.25, 0) * {LOADS.format('_class:complex')} / max({LOADS.format('')}, 1)"
 MISSED = "f_mem_scattered_global_load_fresh_block:32_reach:>8000000"
 REPEATED = "f_mem_repeated_global_load_block:32"
 TURNS = "f_mem_scattered_global_load_fresh_turns_block:32_reach:>8000000"
@@ -132,6 +129,8 @@ beyond   = held / (1 + held)
 unit     = min({LOADED} / f_thread_groups * max(together / group / p_units, 1), f_mem_footprint_global_load_block:64)
 lost     = (unit / p_near_loaded) ** 4 / (1 + (unit / p_near_loaded) ** 4)
 again    = {REPEATED} * lost
+walked   = 128 * {LINES} / max({ROUNDS}:subgroup, 1) * together / group * slots / 32 / p_units / p_near_loaded
+evicted  = walked ** 4 / (1 + walked ** 4)
 reused   = min({LOADED} / f_work_items * together, f_mem_footprint_global_load_block:64)
 further  = (reused / p_cache) ** 4
 open     = min({AT_ONCE}, reused) + min({STORED_AT_ONCE}, {STORED}:32 / f_work_items * together)
@@ -140,9 +139,9 @@ filled   = f_mem_footprint_global_block:32 / p_cache
 missed   = filled ** 8 / (1 + filled ** 8)
 unfilled = max(f_mem_footprint_global_store_block:32 - f_mem_footprint_global_store_block:4, 0)
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
-l2       = p_l2_load * (spilled + again) + p_l2_scratch * written
+l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2_scratch * written
            + p_l2_atomic * f_mem_transactions_global_atomic_passes:32
-           + (p_l2_load + p_l2_single * {SINGLE}) * {LOADED}_beyond:65536
+           + p_l2_load * {LOADED}_beyond:65536 + p_l2_single * f_mem_lone_sectors
            + p_l2_line * {STORED_LINES}
            + p_l2_partial * (missed * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
@@ -154,7 +153,7 @@ dram     = p_dram * (missed * (f_mem_footprint_global_load_block:64 + f_mem_foot
                      + beyond * (spilled + written) + {REPEATED} * further / (1 + further)) + scatter
 whole    = min({LOADED} * slots / 32 / max(32 * {SECTORS}_fresh, 1), 1)
 fresh    = whole * {FRESH}
-far      = min({WAITS}:longest, fresh + ({FRESH} - fresh) * lost)
+far      = min({WAITS}:longest, fresh + ({FRESH} - fresh) * lost + max({WAITS}:longest - {FRESH}, 0) * evicted)
 shared   = min(f_mem_footprint_global_load_block:64 / max({LOADED}, 1), 1) ** 0.5
 called   = {CALLED}
 waits    = p_wait_scratch * f_mem_waits_scratch_granularity:longest

@@ -76,6 +76,10 @@ TERMS: dict[str, Meaning] = {
     "lost": Meaning("the part of them that its first-level cache does not keep"),
     "again": Meaning("bytes that are loaded again, in another pass, and that the first-level cache has lost"),
     "reused": Meaning("what the work-groups that run at a time load"),
+    "walked": Meaning(
+        "the lines that a compute unit's sub-groups touch in a round, by what its first-level cache keeps"
+    ),
+    "evicted": Meaning("the part of what iterations ask for again that this cache has lost meanwhile"),
     "further": Meaning("what all that run at a time load, by what the last-level cache keeps of it"),
     "open": Meaning("sectors that all that run at a time load from and store to at once"),
     "gone": Meaning("the part of them that the last-level cache does not keep until the next iteration"),

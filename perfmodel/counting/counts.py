@@ -45,18 +45,19 @@ class Executions:
         subgroup: once for every sub-group of which at least one work-item takes part; None if it was not counted, or
             where the size of a work-group is not known before the launch.
         workgroup: once for every work-group of which at least one work-item takes part.
-        longest: as `workitem` would be if all work-items did as much as the one that does most: the largest of these.
-            The first and the last work-item that take part are looked at, which finds the one with most in triangles;
+        longest: as `workitem` would be if all work-items did as much as the first that takes part, and as the last one:
+            one of these does most in triangles. One count where all do the same;
             of an emulated kernel, the sub-group (of CUDA) or work-group (of OpenCL C) that does most in all.
-        spread: of counts from a sample of work-groups, how many times as often work-items, sub-groups and work-groups
-            do it in each of its replicas, see `perfmodel.counting.resampling`.
+        spread: of counts from a sample of work-groups, how many times as often work-items, sub-groups, work-groups and
+            the longest (as work-items, where nothing else is said) do it in each of its replicas, see
+            `perfmodel.counting.resampling`.
     """
 
     workitem: QuasiPolynomial
     subgroup: QuasiPolynomial | None
     workgroup: QuasiPolynomial
     longest: tuple[QuasiPolynomial, ...]
-    spread: tuple[tuple[float, float, float], ...] = ()
+    spread: tuple[tuple[float, ...], ...] = ()
 
     def replica(self, number: int) -> Executions:
         """Returns these executions in one of the replicas; themselves where they are no estimate."""
@@ -68,12 +69,12 @@ class Executions:
         """Returns this part of the executions."""
         return self if share == 1.0 else replace(self._scaled(share, share, share), spread=self.spread)
 
-    def _scaled(self, item: float, subgroup: float, group: float) -> Executions:
+    def _scaled(self, item: float, subgroup: float, group: float, longest: float | None = None) -> Executions:
         return Executions(
             self.workitem.scaled(item),
             None if self.subgroup is None else self.subgroup.scaled(subgroup),
             self.workgroup.scaled(group),
-            tuple(each.scaled(item) for each in self.longest),
+            tuple(each.scaled(item if longest is None else longest) for each in self.longest),
         )
 
 

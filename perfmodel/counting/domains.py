@@ -107,7 +107,7 @@ class Domains(Points):
             workitem=self.function(_scaled(by_item, often.item)),
             subgroup=None if by_subgroup is None else self.function(_scaled(by_subgroup, often.subgroup)),
             workgroup=self.function(_scaled(by_group, often.group)),
-            longest=tuple(self.function(_scaled(count, often.item)) for count in longest),
+            longest=tuple(self.function(_scaled(count, often.most)) for count in longest),
             spread=often.spread,
         )
 

@@ -9,8 +9,9 @@ from operator import add, mul
 from typing import Any, TypeAlias
 
 ONE = Fraction(1)
-Replica: TypeAlias = tuple[float, float, float]
-"""A replica is a frequency by work-items, sub-groups and work-groups, as another sample would have shown it."""
+Replica: TypeAlias = tuple[float, float, float, float]
+"""A replica is a frequency by work-items, sub-groups, work-groups and the longest, as another sample would have shown
+it."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Frequency:
 
     Attributes:
         item, subgroup, group: executions by work-items, sub-groups and work-groups.
+        longest: those of a work-item that does most in its group, on average; None where only means are known.
         replicas: the same as the groups of a sample show it with other weights, see `perfmodel.counting.resampling`;
             none where it is no estimate.
     """
@@ -29,6 +31,7 @@ class Frequency:
     item: Fraction = ONE
     subgroup: Fraction = ONE
     group: Fraction = ONE
+    longest: Fraction | None = None
     replicas: tuple[Replica, ...] = field(default=(), compare=False, kw_only=True)
 
     @classmethod
@@ -41,17 +44,22 @@ class Frequency:
         return self.item, self.subgroup, self.group
 
     @property
+    def most(self) -> Fraction:
+        """Executions by a work-item that does most in its group, as far as that is known."""
+        return self.item if self.longest is None else self.longest
+
+    @property
     def spread(self) -> tuple[Replica, ...]:
         """The numbers of each replica, divided by those of the frequency."""
-        numbers = [float(number) for number in self.each]
+        numbers = [float(number) for number in (*self.each, self.most)]
         return tuple(
-            _triple(each / number if number else 1.0 for each, number in zip(replica, numbers, strict=True))
+            _replica(each / number if number else 1.0 for each, number in zip(replica, numbers, strict=True))
             for replica in self.replicas
         )
 
     def with_replicas(self, others: Sequence[Frequency]) -> Frequency:
         """Returns the same frequency, with others that are its replicas."""
-        return replace(self, replicas=tuple(_triple(map(float, other.each)) for other in others))
+        return replace(self, replicas=tuple(_replica(map(float, (*other.each, other.most))) for other in others))
 
     def __mul__(self, other: Frequency) -> Frequency:
         return self._with(mul, other)
@@ -61,15 +69,20 @@ class Frequency:
 
     def _with(self, operation: Callable[[Any, Any], Any], other: Frequency) -> Frequency:
         count = max(len(self.replicas), len(other.replicas))
-        ours, theirs = (each.replicas or (_triple(map(float, each.each)),) * count for each in (self, other))
-        replicas = tuple(_triple(map(operation, a, b)) for a, b in zip(ours, theirs, strict=True))
-        return Frequency(*map(operation, self.each, other.each), replicas=replicas)
+        ours, theirs = (
+            each.replicas or (_replica(map(float, (*each.each, each.most))),) * count for each in (self, other)
+        )
+        replicas = tuple(_replica(map(operation, a, b)) for a, b in zip(ours, theirs, strict=True))
+        is_known = self.longest is not None or other.longest is not None
+        longest = operation(self.most, other.most) if is_known else None
+        item, subgroup, group = map(operation, self.each, other.each)
+        return Frequency(item, subgroup, group, longest, replicas=replicas)
 
 
 ALWAYS = Frequency()
 """The frequency of what nothing decides."""
 
 
-def _triple(numbers: Iterable[float]) -> Replica:
-    item, subgroup, group = numbers
-    return item, subgroup, group
+def _replica(numbers: Iterable[float]) -> Replica:
+    item, subgroup, group, longest = numbers
+    return item, subgroup, group, longest

@@ -76,7 +76,10 @@ class DeclaredArgument:
 
 def kernels_in(source: str) -> dict[str, tuple[DeclaredArgument, ...]]:
     """Returns the kernels of a source by name, each with its arguments; of a template, types as it has them."""
-    return {name: _arguments(head) for name, head, _ in reversed(list(_kernels(source)))}
+    found: dict[str, tuple[DeclaredArgument, ...]] = {}
+    for name, head, _ in _kernels(source):
+        found.setdefault(name, _arguments(head))
+    return found
 
 
 def arguments_of(source: str, name: str) -> tuple[DeclaredArgument, ...] | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,22 @@ Count = Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]]
 @dataclass(frozen=True)
 class Granularity:
     """One of ``workitem``, ``subgroup`` (of `subgroup_size` work-items), ``workgroup`` and ``longest``: see
-    `Executions`."""
+    `Executions`.
+
+    Attributes:
+        end: for ``longest``, which of the work-items that take part is looked at, the first (0) or the last (-1).
+    """
 
     name: str
     subgroup_size: int | None = None
+    end: int = 0
+
+    def largest(self, values: Callable[[Granularity], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Returns what a function gives for this granularity: for ``longest``, the larger of what it gives for the
+        first and for the last work-item, as the one that does most of one loop may do least of the next."""
+        if self.name != "longest":
+            return values(self)
+        return np.maximum(values(self), values(replace(self, end=-1)))
 
     def executions(self, executions: Executions, feature: str) -> Count:
         """Returns the count of this granularity, as a function of arrays of sizes.
@@ -37,7 +48,7 @@ class Granularity:
             FeatureError: for sub-groups, where the size of a work-group is not known before the launch.
         """
         if self.name == "longest":
-            return lambda sizes: reduce(np.maximum, [count(sizes) for count in executions.longest])
+            return executions.longest[self.end]
         found: QuasiPolynomial | None = getattr(executions, self.name)
         if found is None:
             raise FeatureError(

@@ -56,6 +56,24 @@ def test_of_rows_it_is_the_longest(bounds: str, group: int, groups: int, fits: b
     assert longest >= counted("f_mem_rounds_global", kernel, n=n)
 
 
+@pytest.mark.parametrize("around", ["", "if (i % 2 == 0)"])
+def test_who_does_most_of_one_loop_may_do_least_of_the_next(around: str) -> None:
+    """Every work-item goes through what lies left of it, then through what lies right of it: n - 1 in all."""
+    source = f"""__kernel void others(__global const float *a, __global float *o, const int n) {{
+        const int i = get_global_id(0);
+        float s = 0;
+        {around} {{
+            for (int j = 0; j < i; j++) s += a[j];
+            for (int j = i + 1; j < n; j++) s += 2 * a[j];
+        }}
+        o[i] = s;
+    }}"""
+    kernel = pm.Kernel.from_opencl(source, "others", "n", 64, {"a": "n", "o": "n"}, assumptions="n % 64 == 0", n=256)
+    for feature in ("f_mem_rounds_global", "f_mem_access_global_load", "f_op_float32_add_carried"):
+        longest = pm.feature(f"{feature}_granularity:longest").eval(kernel) / 256
+        assert longest == pytest.approx(255, abs=2)  # each loop's own first and last, of which one does nothing
+
+
 def test_it_is_a_function_of_arrays_of_sizes() -> None:
     kernel = sums("0 <= k <= i", 32)
     sizes = np.array([32, 64, 320])

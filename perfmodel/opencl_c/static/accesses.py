@@ -28,6 +28,7 @@ from perfmodel.opencl_c.static.private_accesses import private_accesses
 from perfmodel.opencl_c.static.repeated_loads import ALL, RepeatedLoads
 from perfmodel.opencl_c.static.sampling import AddressSampler, SampledAddresses, addresses_of_group
 from perfmodel.opencl_c.static.scratch import ScratchArray
+from perfmodel.opencl_c.static.steps import Steps
 from perfmodel.opencl_c.static.unrolling import WHOLE
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.static.vectorization import Vectorization
@@ -88,6 +89,7 @@ class StaticAccesses:
         self.domains, self.arrays, self.sampler, self.scratch = domains, arrays, sampler, scratch
         self.waits, self.vectorization, self.is_compiled, self.bounds = waits, vectorization, is_compiled, bounds
         self.found: list[tuple[AccessCount, _Unplaced | None]] = []
+        self._steps_of: dict[str, Steps] = {}
         self.repeated = RepeatedLoads(waits.written_out)
         self.touched = Footprints(domains)
         self.waiting: list[tuple[str, GlobalArray, str, PointsTo | None, Region, int]] = []
@@ -109,6 +111,8 @@ class StaticAccesses:
             space = "scratch"
         unit = access.bytes
         strides = self._strides(known, unit, region, loops)
+        if known is None:
+            strides |= self._steps(pointer, unit, loops)
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
         is_kept = self.is_compiled and direction == "load" and space in ("global", "local")
         address = None if known is None else known.offset.single
@@ -255,6 +259,15 @@ class StaticAccesses:
                 found[name] = None
             elif step.terms:
                 found[name] = _stride(step, unit)
+        return found
+
+    def _steps(self, pointer: low.Expression, unit: int, loops: Sequence[low.Loop]) -> dict[str, Stride]:
+        """Returns the strides along loops that tell them by themselves, wherever an address begins."""
+        found: dict[str, Stride] = {}
+        for loop in loops:
+            step = self._steps_of.setdefault(loop.name, Steps(loop)).of(pointer)
+            if step is not None:
+                found[coordinate(loop.name)] = _stride(Polynomial({(): step}), unit)
         return found
 
     # --- footprints

@@ -14,6 +14,11 @@ Executions: TypeAlias = tuple[int, int, int]
 """Executions by work-items, by sub-groups with an active work-item, and by groups."""
 
 
+SUBGROUP, GROUP = 1, 2
+"""Places of what a work-group's longest work-item does: it goes on in a loop as long as any of the group does, and
+conditions hold for it as often as for its sub-group."""
+
+
 @dataclass(frozen=True)
 class Observed:
     """Holds what was seen of a branch, each for every time that it was met.
@@ -71,14 +76,14 @@ def _observe(body: Sequence[low.Statement], now: Executions, run: BranchRun, fou
         match statement:
             case low.If():
                 _, taken, otherwise = run.sides[statement.number]
-                found[statement.number] = _seen(now, taken, otherwise, behind)
+                found[statement.number] = _seen(now, taken, otherwise, behind, SUBGROUP)
                 _observe(statement.then, taken, run, found)
                 _observe(statement.otherwise, otherwise, run, found)
             case low.Loop():
                 _, iterations, ended = run.sides[statement.number]
                 if statement.is_do:
                     iterations = _sum(iterations, now)  # the first one is not tested
-                found[statement.number] = _seen(now, iterations, ended, behind)
+                found[statement.number] = _seen(now, iterations, ended, behind, GROUP)
                 for part in (statement.test, statement.body, statement.step):
                     _observe(part, iterations, run, found)
             case low.Scope():
@@ -97,12 +102,16 @@ def _arrived(statement: low.Statement, run: BranchRun) -> Executions | None:
     return None
 
 
-def _seen(met: Executions, taken: Executions, otherwise: Executions, behind: Executions | None) -> Observed:
-    return Observed(_share(taken, met), _share(otherwise, met), None if behind is None else _share(behind, met))
+def _seen(
+    met: Executions, taken: Executions, otherwise: Executions, behind: Executions | None, longest: int
+) -> Observed:
+    """Returns what was seen of a branch, where the `longest` work-item does as one of the executions says."""
 
+    def share(part: Executions) -> Frequency:
+        each = [Fraction(a, b) if b else Fraction(0) for a, b in zip(part, met, strict=True)]
+        return Frequency(*each, each[longest])
 
-def _share(part: Executions, whole: Executions) -> Frequency:
-    return Frequency(*(Fraction(a, b) if b else Fraction(0) for a, b in zip(part, whole, strict=True)))
+    return Observed(share(taken), share(otherwise), None if behind is None else share(behind))
 
 
 def _sum(left: Executions, right: Executions) -> Executions:

@@ -357,7 +357,8 @@ class Loops(Walk):
 
 def _repeated(tests: Frequency) -> Frequency:
     """Returns how often a loop's condition holds, for each time that it is tested."""
-    return Frequency(*(max(number - 1, Fraction(0)) / number if number else Fraction(0) for number in tests.each))
+    numbers = (*tests.each, tests.most)
+    return Frequency(*(max(number - 1, Fraction(0)) / number if number else Fraction(0) for number in numbers))
 
 
 def _leaves(body: Iterable[low.Statement]) -> bool:
