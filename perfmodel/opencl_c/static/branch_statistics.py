@@ -108,8 +108,8 @@ def _seen(
     """Returns what was seen of a branch, where the `longest` work-item does as one of the executions says."""
 
     def share(part: Executions) -> Frequency:
-        each = [Fraction(a, b) if b else Fraction(0) for a, b in zip(part, met, strict=True)]
-        return Frequency(*each, each[longest])
+        item, subgroup, group = each = [Fraction(a, b) if b else Fraction(0) for a, b in zip(part, met, strict=True)]
+        return Frequency(item, subgroup, group, each[longest])
 
     return Observed(share(taken), share(otherwise), None if behind is None else share(behind))
 
