@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfmodel.counting.atomics import SECTOR
-from perfmodel.counting.counts import KernelCounts
+from perfmodel.counting.counts import SUBGROUP_SIZE, KernelCounts
 from perfmodel.features.footprint import FootprintFeature
 from perfmodel.features.memory_access import AccessPattern, Floats, Sizes
 from perfmodel.features.transactions import LINE_BYTES, TransactionFeature
@@ -27,7 +27,7 @@ class LoneSectorsFeature(CountedFeature):
     """
 
     unit = "byte"
-    subgroup_size = 32
+    subgroup_size = SUBGROUP_SIZE
 
     def __init__(self, name: FeatureName) -> None:
         super().__init__(name)

@@ -265,7 +265,9 @@ class StaticAccesses:
         """Returns the strides along loops that tell them by themselves, wherever an address begins."""
         found: dict[str, Stride] = {}
         for loop in loops:
-            step = self._steps_of.setdefault(loop.name, Steps(loop)).of(pointer)
+            if loop.name not in self._steps_of:
+                self._steps_of[loop.name] = Steps(loop)
+            step = self._steps_of[loop.name].of(pointer)
             if step is not None:
                 found[coordinate(loop.name)] = _stride(Polynomial({(): step}), unit)
         return found
