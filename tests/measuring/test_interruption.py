@@ -227,6 +227,28 @@ def test_a_measuring_process_that_is_stopped(
         assert campaign(store, cpu, *kernels(100), scheduler=scheduler).run(progress=False).is_complete
 
 
+def test_where_other_signals_take_longer_than_a_wait(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal that is handled for longer than a wait lasts does not make the wait endless: Ctrl-C needs no patience."""
+    monkeypatch.setattr(interruption, "PATIENCE_SECONDS", 30.0)
+    monkeypatch.setattr("perfmodel.measuring.campaign.this_machine.GRACE_SECONDS", 0.1)
+    before = signal.signal(signal.SIGALRM, lambda number, frame: time.sleep(2 * interruption.LOOK_SECONDS))
+    try:
+
+        def alarmed() -> bool:
+            if not children():
+                return False
+            time.sleep(0.5)
+            for _ in range(5):  # one of them at least falls into a wait
+                os.kill(os.getpid(), signal.SIGALRM)
+                time.sleep(0.3)
+            return True
+
+        with pm.Store() as store, interrupted(alarmed):
+            campaign(store, cpu, kernel("hang")).run(progress=False)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_a_device_that_another_program_holds(cpu: Device) -> None:
     with pm.Store() as store, held(cpu), interrupted(lambda: True):
         campaign(store, cpu, *kernels(3)).run(progress=False)

@@ -49,7 +49,8 @@ class Run:
         """Running batches of each device."""
         self._seen = dict.fromkeys(work, time.monotonic())
         """The time at which each device was last seen (`time.monotonic`)."""
-        self._ended: queue.SimpleQueue[Future[Batch]] = queue.SimpleQueue()
+        self._ended: queue.Queue[Future[Batch]] = queue.Queue()
+        """Batches that came back. A `SimpleQueue` whose wait a signal interrupts at its end waits on forever (3.11)."""
 
     def measure(self, progress: bool | None) -> None:
         """Measures until nothing is left, or the budget is spent.
