@@ -1,6 +1,6 @@
 """Judges the choice among devices for textbook kernels by published times.
 
-    python -m benchmarks.published_devices FOLDER --table FILE.pkl.xz [--calibration @h200 @cpu]
+    python -m benchmarks.published_devices FOLDER --table FILE.pkl.xz [--calibration @h200 @intel-xeon]
 
 The folder holds launches, times and the devices' specifications; the table the launches' features
 (`benchmarks.feature_tables`). A GPU's calibration is carried over to each GPU, a processor's to each processor, by
@@ -133,7 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="judges the choice among devices for textbook kernels")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--table", type=Path, required=True)
-    parser.add_argument("--calibration", nargs="+", default=["@h200", "@cpu"], help="one of each kind of device")
+    parser.add_argument("--calibration", nargs="+", default=["@h200", "@intel-xeon"], help="one of each kind of device")
     parsed = parser.parse_args()
     warnings.simplefilter("ignore", PredictionWarning)
     features = pd.read_pickle(parsed.table)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from perfmodel.device import Device
-from perfmodel.device.processor import USUAL, Processor, processor
+from perfmodel.device.processor import MOST_KEPT, USUAL, Processor, processor
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.cache_aware import OPERATIONS
 from perfmodel.models.cpu_terms import MEANINGS
@@ -80,8 +80,6 @@ BOUNDS = {
     "p_memory": {"value": 5e-11, "min": 5e-12, "max": 3e-10},
 }
 """Seconds a byte that are physical: 10 to 500 GB/s from the last cache, 3 to 200 GB/s from memory."""
-MOST_KEPT = 2**27
-"""Bytes of a last cache, at most, that cores of a virtual machine have to themselves."""
 
 
 def model_of(known: Processor) -> str:

@@ -117,7 +117,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("docs", "examples", "docs/pyopencl_program.py"):
         (tmp_path / Path(name).name).symlink_to(ROOT / name)
     (tmp_path / "my-cpu").mkdir()
-    pm.Calibration.shipped(device="cpu").save(tmp_path / "my-cpu" / "calibration-cpu.json")
+    pm.Calibration.shipped(device="intel-xeon").save(tmp_path / "my-cpu" / "calibration-cpu.json")
     shutil.copy(ROOT / "docs/results/demo-nvidia-h200-e38dd1/calibration-overlap.json", tmp_path / "madd.json")
     shutil.copy(next((ROOT / "perfmodel/projection/device_profiles").glob("*.json")), tmp_path / "my-gpu.json")
     configuration = {"block_size_x": 64, "work": 2}

@@ -348,7 +348,7 @@ def test_each_device_is_predicted_by_the_calibration_of_its_kind(tmp_path: Path)
     named = {"quick": {"name": "Core i7-6700K"}, "card": {"name": "Tesla K20c"}, "other": {"name": "an abacus"}}
     (tmp_path / "devices.json").write_text(json.dumps({"devices": named}))
     assert feature_tables.processors(tmp_path) == ["Core i7-6700K"]
-    shipped = [pm.Calibration.shipped(device="H200"), pm.Calibration.shipped(device="cpu")]
+    shipped = [pm.Calibration.shipped(device="H200"), pm.Calibration.shipped(device="intel-xeon")]
     there = published_devices.carried_over(shipped, named)
     assert {name: each.device["name"] for name, each in there.items()} == {
         "quick": "Core i7-6700K",

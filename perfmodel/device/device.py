@@ -395,9 +395,13 @@ def _described(platform: Any, raw: Any) -> Device:
 
 def _key(platform: str, vendor: str, name: str, compute_units: int) -> str:
     identity = hashlib.sha256("\n".join((platform, vendor, name, str(compute_units))).encode()).hexdigest()
+    return f"{slug(name)}-{identity[:6]}"
+
+
+def slug(name: str) -> str:
+    """Returns a device's name as keys begin with it: ``intel-xeon-processor``."""
     readable = re.sub(r"\((r|tm|c)\)|@.*", "", name.lower())
-    slug = re.sub(r"[^a-z0-9]+", "-", readable).strip("-")[:40].strip("-") or "device"
-    return f"{slug}-{identity[:6]}"
+    return re.sub(r"[^a-z0-9]+", "-", readable).strip("-")[:40].strip("-") or "device"
 
 
 def _pci_address(raw: Any) -> tuple[int, ...]:

@@ -292,7 +292,7 @@ def shown(name: str, kind: str, value: float) -> str:
 
 @lru_cache(maxsize=1)
 def _data() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(KNOWN.read_text())
+    content: dict[str, Any] = json.loads(KNOWN.read_text(encoding="utf-8"))
     return content
 
 

@@ -8,9 +8,13 @@ from pathlib import Path
 
 from perfmodel.device.device import Device
 
-CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+SYSTEM = Path("/sys/devices")
+CACHES = Path("system", "cpu", "cpu0", "cache")
+"""The folder of Linux's devices, and that of the first processor's caches in it."""
 DESCRIPTION = Path("/proc/cpuinfo")
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+MOST_KEPT = 2**27
+"""Bytes of a last cache, at most, that cores of a virtual machine have to themselves."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ USUAL = Processor(16, 3 * 2**14, 2**21, 2**27)
 """A server's processor of today, where nobody can ask one."""
 
 
-def processor(device: Device | None, caches: Path = CACHES) -> Processor | None:
+def processor(device: Device | None, caches: Path = SYSTEM / CACHES) -> Processor | None:
     """Returns what is known of a processor of this machine; None of others, and where the system does not tell."""
     if device is None or device.kind != "cpu" or not device.is_here:
         return None
@@ -60,7 +64,8 @@ def cache_sizes(folder: Path) -> dict[int, int]:
 def name_here(description: Path = DESCRIPTION) -> str:
     """Returns the name of this machine's processor, as Linux and OpenCL drivers have it; empty where nobody says."""
     try:
-        found = re.search(r"^model name\s*:\s*(.*\S)", description.read_text(), re.MULTILINE)
+        told = description.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+    found = re.search(r"^model name\s*:\s*(.*\S)", told, re.MULTILINE)
     return found[1] if found else ""

@@ -295,7 +295,8 @@ class Calibration(Fitted):
             model: name of a recipe's model (default: the one for kernels of any kind that the device has one of).
             device: part of the device's name or key, or its kind, such as ``"cpu"``. For one that comes along with its
                 specification only, or that a file of ``perfmodel device new`` describes, the calibration of another is
-                carried over (see `on`).
+                carried over (see `on`); and for this machine's processor, by the kind or by its own name or key, if
+                that is another than was calibrated.
 
         Raises:
             CalibrationError: if there is none, or more than one.
@@ -315,7 +316,7 @@ class Calibration(Fitted):
             if chosen:
                 break
         if not chosen:
-            facts = DeviceFacts.load(device) if device.endswith(".json") else facts_called(device)
+            facts = DeviceFacts.load(device) if device.endswith(".json") else _facts_called(device)
             if facts and (carried_over := cls._carried_over(model, facts, found)):
                 return carried_over
         if len(chosen) != 1:
@@ -325,7 +326,12 @@ class Calibration(Fitted):
                 f"{nearest(wanted, keys_of_known())} (there are {', '.join(path.stem for path in found) or 'none'}); "
                 f"calibrate yourself by 'perfmodel reproduce {model or default_models()[0]}'"
             )
-        return cls._of(*chosen[0])
+        calibration = cls._of(*chosen[0])
+        if wanted != "cpu":
+            return calibration
+        from perfmodel.modelling.transfer import carried_here  # keeps start-up quick
+
+        return carried_here(calibration)
 
     @classmethod
     def _carried_over(cls, model: str, facts: DeviceFacts, files: Iterable[Path]) -> Calibration | None:
@@ -414,6 +420,13 @@ def calibration_called(name: str) -> Calibration:
 def _is_of(device: Mapping[str, Any], wanted: str) -> bool:
     """Returns whether words in lower case name this device: part of its name or key, or its kind."""
     return wanted in device["name"].lower() or wanted in device["key"] or wanted == device["kind"]
+
+
+def _facts_called(name: str) -> DeviceFacts | None:
+    """Returns the facts of this machine's processor, if it is called so, or else of a device that comes along."""
+    from perfmodel.device.processor_here import facts_called_here  # keeps start-up quick
+
+    return facts_called_here(name) or facts_called(name)
 
 
 def _model(content: dict[str, Any], features: Mapping[str, Feature] | None) -> Model:

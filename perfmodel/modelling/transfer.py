@@ -17,7 +17,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from perfmodel.basics.errors import CalibrationError, PerfmodelWarning, nearest
-from perfmodel.device.facts import DeviceFacts, device_facts, facts_called, years_apart
+from perfmodel.device.facts import OWN, DeviceFacts, architectures, device_facts, facts_called, years_apart
+from perfmodel.device.processor import name_here
+from perfmodel.device.processor_here import facts_here
 from perfmodel.expression import compile_nodes
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.meaning import parsed
@@ -94,6 +96,20 @@ def carried_over(calibration: AnyFitted, device: DeviceFacts | str) -> AnyFitted
     )
 
 
+def carried_here(calibration: AnyFitted) -> AnyFitted:
+    """Returns a calibration for this machine's processor.
+
+    It stays as it is where it is of that processor, where the system does not tell which one that is, and where nothing
+    says how to carry the calibration over.
+    """
+    there, origin = facts_here(), facts_of(calibration)
+    if there is None or origin is None or not any(each.scales for each in calibration.model.meanings.values()):
+        return calibration
+    if there.name == calibration.device["name"] and there.architecture == origin.architecture:
+        return calibration
+    return carried_over(calibration, there)
+
+
 def facts_of(calibration: Fitted) -> DeviceFacts | None:
     """Returns the facts of the device that a calibration is of: those that it says, or those of its device's name;
     None if there are none."""
@@ -104,13 +120,30 @@ def facts_of(calibration: Fitted) -> DeviceFacts | None:
 
 def warn_of(calibration: Fitted) -> None:
     """Warns that a calibration rests on a specification, not on measurements, if it does."""
-    if origin := calibration.device.get("carried_over_from"):
-        warnings.warn(
-            f"nothing was measured on {calibration.device['name']}: times follow from its specification and the "
-            f"calibration of {origin}, and their intervals are wide",
-            CarriedOverWarning,
-            stacklevel=3,
+    origin, name = calibration.device.get("carried_over_from"), calibration.device.get("name")
+    if not origin:
+        return
+    facts = facts_of(calibration)
+    if facts and facts.kind == "cpu" and name == name_here():
+        warning = (
+            f"carried over from {origin} to this machine's {name} ({_basis(facts)}); calibrate it by 'perfmodel "
+            "reproduce cpu --device cpu', and give the calibration that it writes, for narrower intervals"
         )
+    else:
+        warning = (
+            f"nothing was measured on {name}: times follow from its specification and the calibration of {origin}, and "
+            "their intervals are wide"
+        )
+    warnings.warn(warning, CarriedOverWarning, stacklevel=3)
+
+
+def _basis(facts: DeviceFacts) -> str:
+    """Returns what a calibration for a processor at hand rests on."""
+    known = architectures()[facts.architecture]
+    if "subgroup" in facts.guessed():
+        return f"unknown, taken for {known}"
+    guessed = ", ".join(name for name in OWN if name in facts.guessed())
+    return f"{known}, by its specification{'; guessed: ' if guessed else ''}{guessed}"
 
 
 def _described(there: DeviceFacts) -> dict[str, Any]:
@@ -136,7 +169,10 @@ def _common_spread(here: DeviceFacts, there: DeviceFacts) -> float:
 def _own_spread(facts: Collection[str], is_fact: bool, here: DeviceFacts, there: DeviceFacts) -> float:
     """Returns the standard deviation of the logarithm of a price by itself that follows from these facts; 0 where a
     parameter is a fact."""
-    if here.architecture != there.architecture and {*here.guessed(), *there.guessed()}.intersection(facts):
+    guessed = {*here.guessed(), *there.guessed()}.intersection(facts)
+    if here.architecture == there.architecture:
+        guessed = {name for name in guessed if here.facts[name] != there.facts[name]}  # what both share cancels
+    if guessed:
         return GUESSED_SPREAD
     if is_fact:
         return 0.0

@@ -9,10 +9,12 @@ import pytest
 import perfmodel as pm
 from perfmodel.basics.errors import CalibrationError, DeviceError
 from perfmodel.device.facts import DeviceFacts, device_facts, known_devices, new_device
+from perfmodel.device.processor_here import facts_here
 from perfmodel.modelling.meaning import Meaning
+from perfmodel.modelling.transfer import facts_of
 
 SHIPPED = pm.Calibration.shipped("gpu", device="H200")
-CPU = pm.Calibration.shipped("cpu", device="cpu")
+CPU = pm.Calibration.shipped("cpu", device="intel-xeon")
 ITEMS, STEPS = 2**22, 4096
 MADDS = """__kernel void madds(__global float *x, const float a)
 {
@@ -141,6 +143,47 @@ def test_vectors_and_caches_of_another_processor_stand_in_its_model() -> None:
     itself = CPU.on(DeviceFacts.from_json(CPU.device["specification"]))
     assert itself.parameters == pytest.approx(CPU.parameters)
     assert itself.model == CPU.model
+
+
+def described(folder: Path, told: str) -> DeviceFacts:
+    """Returns the facts of a processor of two cores that Linux describes so."""
+    (folder / "cpuinfo").write_text("".join(f"processor\t: {n}\ncore id\t: {n}\n{told}\n\n" for n in range(2)))
+    found = facts_here(folder / "cpuinfo", folder / "none", range(2))
+    assert found is not None
+    return found
+
+
+ZEN_5 = "vendor_id : AuthenticAMD\ncpu family : 26\nmodel : {model}\nmodel name : AMD EPYC\nflags : avx avx2 avx512f"
+
+
+def test_a_processor_at_hand_is_predicted_by_its_facts(tmp_path: Path) -> None:
+    """Zen 5 does as many operations a clock as the Xeon, and its clock is taken to be lower."""
+    here = described(tmp_path, ZEN_5.format(model=2))
+    there = CPU.on(here)
+    assert there.parameters["p_f32"] / CPU.parameters["p_f32"] == pytest.approx(4.1 / 3.8)
+    assert there.predict(madds()) > 1.05 * CPU.predict(madds())
+    faster = here.with_facts("driver", clock=5e9, units=4)
+    assert CPU.on(faster).predict(madds()) < 0.6 * CPU.predict(madds())
+    assert "f_mem_missed_keeps:1048576_width:16" in there.model.features
+
+
+def test_what_is_guessed_of_a_processor_at_hand_widens_intervals(tmp_path: Path) -> None:
+    def width(calibration: pm.Calibration, kernel: pm.Kernel) -> float:
+        low, high = calibration.interval(kernel)
+        return float(np.log(high / low))
+
+    here = described(tmp_path, ZEN_5.format(model=2))
+    sure = here.with_facts("driver", clock=here["clock"], dram_bandwidth=here["dram_bandwidth"])
+    unknown = described(tmp_path, ZEN_5.format(model=192))
+    for kernel in (madds(), copy()):
+        assert width(CPU, kernel) < width(CPU.on(sure), kernel) < width(CPU.on(here), kernel)
+        assert width(CPU.on(here), kernel) <= width(CPU.on(unknown), kernel)
+    alike = "vendor_id : GenuineIntel\ncpu family : 6\nmodel : {model}\nmodel name : Xeon\nflags : avx avx2 avx512f"
+    same, newer = (CPU.on(described(tmp_path, alike.format(model=model))) for model in (173, 250))
+    assert {facts_of(each).architecture for each in (same, newer)} == {"granite_rapids"}  # type: ignore[union-attr]
+    assert 1.2 * width(CPU, madds()) < width(same, madds()) <= width(newer, madds())
+    relative = {name: same.stderr[name] / same.parameters[name] for name in ("p_f32", "p_jump", "p_launch")}
+    assert min(relative.values()) > 0.6
 
 
 def test_what_was_carried_over_is_saved_with_its_model(tmp_path: Path) -> None:

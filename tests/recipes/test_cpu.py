@@ -1,5 +1,6 @@
 """The model of any kernel on a processor: its sets, what it asks of a device, and what is shipped of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 import perfmodel as pm
 from perfmodel.cli.command_line import main
 from perfmodel.device import Device
+from perfmodel.device.facts import DeviceFacts, device_facts
 from perfmodel.device.processor import USUAL, Processor, cache_sizes, name_here, processor
+from perfmodel.modelling.calibration import calibration_called
 from perfmodel.models.cpu import model_of
 from perfmodel.models.unified import LABELS
 from perfmodel.recipes.recipe import recipe
@@ -131,15 +134,82 @@ def test_shipped_says_what_limits(shipped: pm.Calibration, collection: pm.Kernel
         assert shipped.explain(kernel).bottleneck == bottleneck, tags
 
 
-@pytest.mark.parametrize("here", ["Intel(R) Xeon(R) Processor", "Another processor", "AMD EPYC 7742 64-Core Processor"])
-def test_predictions_of_another_processor_say_so(
-    here: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def machine(monkeypatch: pytest.MonkeyPatch, name: str, facts: DeviceFacts | None) -> None:
+    """Makes this machine's processor one of this name, and of these facts."""
+    here = facts and replace(facts, name=name, key="here")
+    for module in ("perfmodel.modelling.transfer", "perfmodel.device.processor", "perfmodel.device.processor_here"):
+        monkeypatch.setattr(f"{module}.name_here", lambda: name)
+    for module in ("perfmodel.modelling.transfer", "perfmodel.device.processor_here"):
+        monkeypatch.setattr(f"{module}.facts_here", lambda: here)
+
+
+XEON = "Intel(R) Xeon(R) Processor"
+
+
+@pytest.mark.parametrize("named", ["cpu", "AMD EPYC 1"])
+def test_the_processor_at_hand_is_carried_over_to(
+    named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], shipped: pm.Calibration
 ) -> None:
-    monkeypatch.setattr("perfmodel.device.processor.name_here", lambda: here)
+    facts = device_facts("epyc_9755").with_facts("driver", units=2)
+    machine(monkeypatch, "AMD EPYC 1", facts)
+    there = shipped.on(facts)
+    here = pm.Calibration.shipped(device=named)
+    assert here.parameters == there.parameters
+    assert here == calibration_called(f"@{named}") == calibration_called(f"cpu@{named}")
+    assert main(["predict", "--device", named, "launch", "groups:16"]) == 0
+    told = capsys.readouterr().err
+    assert "carried over from intel-xeon-processor-0b3c4a to this machine's AMD EPYC 1 (AMD Zen 5, AVX-512, by" in told
+    assert "guessed: clock); calibrate it by 'perfmodel reproduce cpu --device cpu'" in told
+    assert told.count("\n") == 1
+
+
+def test_what_was_calibrated_is_asked_for_by_its_key(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], shipped: pm.Calibration
+) -> None:
+    machine(monkeypatch, "AMD EPYC 1", device_facts("epyc_9755"))
+    for name in ("intel-xeon-processor-0b3c4a", "intel-xeon", XEON):
+        assert pm.Calibration.shipped(device=name) == shipped
+    assert main(["predict", "--device", "intel-xeon", "launch", "groups:16"]) == 0
+    told = capsys.readouterr().err
+    assert f"these are times of {XEON}, and this machine has AMD EPYC 1; predict for that by --device cpu, or" in told
+
+
+def test_the_processor_that_was_calibrated_is_predicted_for_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], shipped: pm.Calibration
+) -> None:
+    machine(monkeypatch, XEON, device_facts("xeon_6980p"))
+    assert pm.Calibration.shipped(device="cpu") == shipped
+    assert main(["predict", "--device", "cpu", "launch", "groups:16"]) == 0
+    assert capsys.readouterr().err == ""
+    machine(monkeypatch, XEON, device_facts("xeon_platinum_8480"))  # of a virtual machine, which hides the number
+    assert pm.Calibration.shipped(device="cpu").device["carried_over_from"] == shipped.device["key"]
+
+
+def test_where_the_processor_is_unknown_its_name_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], shipped: pm.Calibration
+) -> None:
+    machine(monkeypatch, "Another processor", None)
+    assert pm.Calibration.shipped(device="cpu") == shipped
     assert main(["predict", "--device", "cpu", "launch", "groups:16"]) == 0
     told = capsys.readouterr().err
-    assert ("perfmodel reproduce cpu" in told) == (here != "Intel(R) Xeon(R) Processor")
-    assert ("--device epyc_7742" in told) == ("7742" in here)
+    assert f"these are times of {XEON}, and this machine has Another processor; calibrate that by" in told
+    machine(monkeypatch, "", None)
+    assert main(["predict", "--device", "cpu", "launch", "groups:16"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_an_architecture_that_is_a_guess_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = device_facts("epyc_9755")
+    machine(monkeypatch, "AMD EPYC 2", facts.with_facts("guess", **{name: facts[name] for name in facts.facts}))
+    assert main(["predict", "--device", "cpu", "launch", "groups:16"]) == 0
+    assert "this machine's AMD EPYC 2 (unknown, taken for AMD Zen 5, AVX-512)" in capsys.readouterr().err
+
+
+def test_models_that_cannot_be_carried_over_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine(monkeypatch, "AMD EPYC 1", device_facts("epyc_9755"))
+    assert pm.Calibration.shipped("unified-plus", device="cpu").device["key"] == "amd-epyc-eb6565"
 
 
 def test_a_processor_that_is_asked_for_by_name_is_warned_of_once(capsys: pytest.CaptureFixture[str]) -> None:

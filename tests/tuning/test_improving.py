@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,15 @@ def test_the_best_are_measured_where_the_device_is(
     assert "measured" in str(found)
     again = pm.improve(kernel, h200, most=6, measure=2, store=tmp_path / "times.sqlite")
     assert [each.measured_s for each in again][:2] == measured
+
+
+def test_a_device_that_was_carried_over_to_is_known_by_its_name(cpu: Device, tmp_path: Path) -> None:
+    carried = pm.Calibration.shipped("cpu", device="epyc_9755")
+    here = replace(carried, device={**carried.device, "name": cpu.name, "key": "here"})
+    kernel = pm.Kernel.from_opencl(STRIDED, "add", 256, 64, {"x": "n"}, n=2**20)
+    found = pm.improve(kernel, here, most=6, measure=1, store=tmp_path / "times.sqlite")
+    assert found.measured_on == cpu.name
+    assert not found.unmeasured
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path, cpu: Device) -> None:

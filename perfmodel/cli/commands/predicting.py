@@ -36,7 +36,7 @@ def add(command: Command) -> None:
 
 def shipped_option(added: argparse.ArgumentParser) -> None:
     """Adds the option that names a device in the place of a calibration."""
-    shipped = "predict with what is shipped for this device: part of its name, its key, or 'gpu' or 'cpu'"
+    shipped = "predict with what is shipped for this device: part of its name, its key, 'gpu', or 'cpu' at hand"
     complete(added.add_argument("--device", help=shipped), "devices")
 
 
@@ -134,16 +134,15 @@ def loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
 
 def _tell_of_another_processor(calibration: Calibration) -> None:
     """Warns where times are those of a processor that is not this machine's."""
-    from perfmodel.device.facts import facts_called  # keeps start-up quick
-    from perfmodel.device.processor import name_here
+    from perfmodel.device.processor import name_here  # keeps start-up quick
+    from perfmodel.device.processor_here import facts_here
     from perfmodel.modelling.prediction import PredictionWarning
 
     here, there = name_here(), calibration.device.get("name")
     if "carried_over_from" in calibration.device:
-        return  # it was asked for by its name
+        return  # it is this machine's, or was asked for by its name
     if calibration.device.get("kind") == "cpu" and here and here != there:
-        facts = facts_called(here)
-        known = f"predict for that by --device {facts.key}, or " if facts else ""
+        known = "predict for that by --device cpu, or " if facts_here() else ""
         warnings.warn(
             f"these are times of {there}, and this machine has {here}; {known}calibrate that by 'perfmodel reproduce "
             "cpu --device cpu', and give the calibration that it writes",

@@ -163,9 +163,10 @@ def _verified(
 
 
 def _device_here(calibration: Calibration) -> Device | None:
-    """Returns the calibration's device, if this machine has it."""
+    """Returns the calibration's device, if this machine has it; one that it was carried over to is known by name."""
+    known = "name" if "carried_over_from" in calibration.device else "key"
     try:
-        return next((each for each in devices() if each.key == calibration.device.get("key")), None)
+        return next((each for each in devices() if getattr(each, known) == calibration.device.get(known)), None)
     except PerfmodelError:
         return None
 
