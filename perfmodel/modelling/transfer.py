@@ -52,6 +52,10 @@ class CarriedOverWarning(PerfmodelWarning):
     """Warns of predictions for a device of which nothing was measured."""
 
 
+BY_DRIVER = ("launch", "wake")
+"""Facts of a processor that are rather its driver's; on the machine at hand that is the one that perfmodel brings."""
+
+
 def carried_over(calibration: AnyFitted, device: DeviceFacts | str) -> AnyFitted:
     """Returns a calibration for another device; see `Calibration.on`."""
     there = device if isinstance(device, DeviceFacts) else device_facts(device)
@@ -66,6 +70,8 @@ def carried_over(calibration: AnyFitted, device: DeviceFacts | str) -> AnyFitted
         raise CalibrationError(
             f"a calibration of a {here.kind} says nothing of {there.name}; take one of a {there.kind}"
         )
+    if there.kind == "cpu" and there.name == name_here():
+        there = there.with_facts("guess", **{name: here[name] for name in BY_DRIVER})
     ratios = _ratios(calibration, here, there)
     model = calibration.model.on({name: fact.value for name, fact in there.facts.items()})
     if not ratios:

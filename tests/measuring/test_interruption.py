@@ -228,7 +228,7 @@ def test_a_measuring_process_that_is_stopped(
 
 
 def test_where_other_signals_take_longer_than_a_wait(cpu: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A signal that is handled for longer than a wait lasts does not make the wait endless: Ctrl-C needs no patience."""
+    """A signal handled for longer than a wait lasts does not make the wait endless: Ctrl-C needs no patience."""
     monkeypatch.setattr(interruption, "PATIENCE_SECONDS", 30.0)
     monkeypatch.setattr("perfmodel.measuring.campaign.this_machine.GRACE_SECONDS", 0.1)
     before = signal.signal(signal.SIGALRM, lambda number, frame: time.sleep(2 * interruption.LOOK_SECONDS))

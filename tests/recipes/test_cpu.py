@@ -11,6 +11,7 @@ from perfmodel.device import Device
 from perfmodel.device.facts import DeviceFacts, device_facts
 from perfmodel.device.processor import USUAL, Processor, cache_sizes, name_here, processor
 from perfmodel.modelling.calibration import calibration_called
+from perfmodel.modelling.transfer import facts_of
 from perfmodel.models.cpu import model_of
 from perfmodel.models.unified import LABELS
 from perfmodel.recipes.recipe import recipe
@@ -152,7 +153,9 @@ def test_the_processor_at_hand_is_carried_over_to(
 ) -> None:
     facts = device_facts("epyc_9755").with_facts("driver", units=2)
     machine(monkeypatch, "AMD EPYC 1", facts)
-    there = shipped.on(facts)
+    calibrated = facts_of(shipped)
+    assert calibrated is not None
+    there = shipped.on(facts.with_facts("guess", launch=calibrated["launch"], wake=calibrated["wake"]))
     here = pm.Calibration.shipped(device=named)
     assert here.parameters == there.parameters
     assert here == calibration_called(f"@{named}") == calibration_called(f"cpu@{named}")
