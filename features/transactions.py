@@ -336,9 +336,12 @@ class TransactionFeature(AccessFeature):
 
 
 def bytes_of_array(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats | None:
-    """Returns the bytes of the array that is accessed; None where they are not known."""
+    """Returns the bytes of the array that is accessed, or those of a table that the access reaches; None where they are
+    not known."""
     array = counts.footprint_of(access.variable)
-    return None if array is None else array.array_bytes(sizes)
+    if array is None:
+        return None if access.reach is None else np.asarray(float(access.reach))
+    return array.array_bytes(sizes)
 
 
 class TransactionFamily(AccessFamily):

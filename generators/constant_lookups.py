@@ -1,4 +1,4 @@
-"""Tables in constant memory, at places that are the same for neighbours or not."""
+"""Tables in constant memory, at places that are the same for neighbours, beside theirs, or anywhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from perfmodel.kernels.arguments import Array, Scalar
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
 
-WORDS = 1024
+LEAST_WORDS, MOST_WORDS = 1024, 16384
+"""Numbers of a table, at least and at most: constant memory has 64 KB."""
 SOURCE = """\
 DECLARED
 __kernel void constant_lookups(ARGUMENT__global const uint *a, __global uint *out, const int m, const int n)
@@ -26,23 +27,34 @@ __kernel void constant_lookups(ARGUMENT__global const uint *a, __global uint *ou
     out[i] = total;
 }
 """
-PLACES = {"same": "5 * k + 3", "different": "3 * i + 5 * k"}
+PLACES = {
+    "same": "5 * k + 3",
+    "different": "3 * i + 5 * k",
+    "scattered": "(total ^ (uint)i * 2654435761u) >> 11",
+}
 
 
 def _number(place: int) -> int:
     return place * 2654435761 % 2**32 >> 20
 
 
+def _words(tags: Mapping[str, str]) -> int:
+    """Returns how many numbers a table has."""
+    span = int(tags["span"])
+    return span if tags["place"] == "scattered" else max(LEAST_WORDS, span)
+
+
 class ConstantLookups(KernelGenerator):
-    """Each work-item looks m numbers up in a table, all at the same place or each at one of its own."""
+    """Each work-item looks m numbers up in a table: all at the same place, each at one near its neighbours', or each
+    where what it found before leads, as in ciphers (`scattered`)."""
 
     name = "constant_lookups"
     summary = "lookups in a table that lies in constant memory"
     source = "gamma tables of image programs, substitution boxes of ciphers, weights of filters"
     tags = (
         choice("table", "where the table comes from", "argument", "program"),
-        choice("place", "whether neighbours look at the same place", *PLACES),
-        number("span", "numbers of the table that are looked at, a power of two", 4, 32, 256, 1024),
+        choice("place", "whether neighbours look at the same place, at places side by side, or anywhere", *PLACES),
+        number("span", "numbers of the table that are looked at, a power of two", 4, 32, 256, 1024, 4096),
         size("m", "lookups of a work-item", 16, 64),
         *work_group(256),
         size("n", "work-items", 2**16, 2**18, 2**20),
@@ -54,9 +66,10 @@ class ConstantLookups(KernelGenerator):
 
     def program(self, variant: Mapping[str, str]) -> Any:
         lsize, is_argument = int(variant["lsize_0"]), variant["table"] == "argument"
-        numbers = ", ".join(f"{_number(place)}u" for place in range(WORDS))
-        declared = "" if is_argument else f"__constant uint table[{WORDS}] = {{{numbers}}};"
-        table = [Array("table", "uint32", WORDS)] if is_argument else []
+        words = _words(variant)
+        numbers = ", ".join(f"{_number(place)}u" for place in range(words))
+        declared = "" if is_argument else f"__constant uint table[{words}] = {{{numbers}}};"
+        table = [Array("table", "uint32", words)] if is_argument else []
         return OpenCLProgram(
             SOURCE.replace("DECLARED", declared)
             .replace("ARGUMENT", "__constant uint *table, " if is_argument else "")
@@ -80,13 +93,14 @@ class ConstantLookups(KernelGenerator):
 
     def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
         span = int(variant["span"])
-        return span & (span - 1) == 0 and span <= WORDS
+        return span & (span - 1) == 0 and span <= MOST_WORDS
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-        table = arrays.get("table", np.array([_number(place) for place in range(WORDS)], np.uint32))
         total, span = arrays["a"].copy(), int(kernel.tags["span"])
-        first, step = (3, 0) if kernel.tags["place"] == "same" else (0, 3)
+        table = arrays.get("table", np.array([_number(place) for place in range(_words(kernel.tags))], np.uint32))
         ids = np.arange(len(total), dtype=np.int64)
         for k in range(int(kernel.sizes["m"])):
-            total = total * np.uint32(5) + table[(first + step * ids + 5 * k) & (span - 1)]
+            scattered = (total ^ ids.astype(np.uint32) * np.uint32(2654435761)) >> np.uint32(11)
+            places = {"same": 5 * k + 3, "different": 3 * ids + 5 * k, "scattered": scattered}
+            total = total * np.uint32(5) + table[places[kernel.tags["place"]] & (span - 1)]
         return {"out": total}

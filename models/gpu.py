@@ -117,6 +117,8 @@ lines    = overlap(p_l1_global * f_mem_transactions_global_load_banks:32, p_l1_l
 local    = p_l1_local * (f_mem_transactions_local_banks:32 + f_sync_collective_subgroup_shuffle_granularity:subgroup)
 fetched  = (lines + p_l1_global * f_mem_access_scratch_load_granularity:subgroup
            + p_constant * f_mem_transactions_global_load_block:4_tag:constant
+           + p_constant_line * f_mem_transactions_global_load_block:64_tag:constant
+             * max(1 - p_near_constant / max(f_mem_tables, 1), 0)
            + p_image * f_mem_access_global_load_tag:image_granularity:subgroup
            + p_pixel * f_mem_bytes_global_load_tag:image)
 l1       = {BUSY} * overlap(fetched, local, p_apart)
@@ -278,6 +280,7 @@ class Gpu(Recipe):
             "p_kept": {"value": 3e7, "min": 1e6, "max": 6e7},
             "p_near_scratch": {"value": 2e5, "min": 2e4, "max": 3e5},
             "p_near_loaded": LOADED_BYTES,
+            "p_near_constant": {"value": 2500, "min": 2048, "max": 4096},
             "p_wait_near": {"value": 2e-8, "min": 1e-8, "max": 2.8e-8},
             "p_wait_load": {"value": 2e-7, "min": 5e-8, "max": 1e-6},
             "p_wait_dram": {"value": 2e-7, "min": 5e-8, "max": 1e-6},

@@ -20,6 +20,7 @@ PAPER = "NVIDIA's H100 architecture paper"
 SECOND_LEVEL = Physical(0, 16.7, "64 bytes a clock and compute unit, NVIDIA's A100 architecture paper, 1.98 GHz")
 GUIDE = "CUDA C++ Programming Guide, {} a clock and compute unit, 1.98 GHz"
 LIMITS = "CUDA C++ Programming Guide, compute capability 9.0"
+JIA = "Jia et al. 2018, a V100, arXiv:1804.06826"
 LUO = "Luo et al. 2024, an H100"
 OURS = "measured by {}"
 UNITS, CLOCK = 132, 1.98e9
@@ -261,6 +262,17 @@ PARAMETERS: dict[str, Meaning] = {
         "would help",
         reads={"{:.3g} cycles": f"p_constant * {UNITS} * {CLOCK}"},
         physical={"H200": Physical(2, 2, OURS.format("`constant_lookups`, 1.98 GHz"))},
+    ),
+    "p_constant_line": Meaning(
+        words="lines of 64 bytes of tables in constant memory that its first cache has lost",
+        figures={"{:.3g} kB of tables": "1e-3 * f_mem_tables"},
+        advice="tables in local memory, smaller ones, or one of which the others follow, would help",
+        reads={"{:.3g} cycles": f"p_constant_line * {UNITS} * {CLOCK}"},
+    ),
+    "p_near_constant": Meaning(
+        "tables that the first cache of constant memory keeps",
+        reads={"{:.3g} kB": "1e-3 * p_near_constant"},
+        physical={"H200": Physical(2.05, 2.05, f"2 KB of lines of 64 bytes, {JIA}")},
     ),
     "p_image": Meaning(
         words="pixels that texture units read for a sub-group",

@@ -44,6 +44,7 @@ SCALES: dict[str, str] = {
     "p_l1_local": "1 / (f_device_units * f_device_clock * f_device_local_bandwidth)",
     "p_apart": "f_device_memory_units ** 2",
     "p_constant": "1 / (f_device_units * f_device_clock)",
+    "p_constant_line": "1 / (f_device_units * f_device_clock)",
     "p_image": "1 / (f_device_units * f_device_clock)",
     "p_pixel": "1 / (f_device_units * f_device_clock)",
     "p_near_scratch": "f_device_l1_bytes",

@@ -144,7 +144,8 @@ class AccessCount:
         pattern: its class, one of `ACCESS_CLASSES`; empty for private memory.
         addresses: for some groups, those of their first work-items, in bytes from the least; given where the
             strides along the local axes are not constant, and these addresses are known.
-        reach: about how many bytes the access touches over the launch, where that was found out from such addresses.
+        reach: about how many bytes the access touches over the launch, where that was found out from such addresses;
+            of a table that the program declares in constant memory, what a work-group touches, at most all.
         fresh: the part of what a group touches that groups just before have not touched, likewise.
         touched: blocks that a sub-group touches in one execution, as emulated groups showed where data decide on
             addresses; None where nobody looked.

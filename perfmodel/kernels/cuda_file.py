@@ -179,9 +179,14 @@ def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) ->
         KernelError: for an array without extent, and an extent of nothing.
     """
     check_known(kernel.name, extents, [each.name for each in kernel.declared])
-    for name in extents:
+    for name, extent in extents.items():
         if name not in kernel.pointers:
             raise KernelError(f"argument {name!r} of kernel {kernel.name!r} is no array; give its value, as {name}=…")
+        if not isinstance(extent, str | int | np.integer):
+            raise KernelError(
+                f"argument {name!r} of kernel {kernel.name!r} is given {type(extent).__name__}, not its number of "
+                "elements; give the number in args, and the array itself by kernel.as_observed(…)"
+            )
     return [
         _argument(kernel.name, parameter, each, extents.get(each.name))
         for parameter, each in zip(kernel.parameters, kernel.declared, strict=True)

@@ -50,7 +50,10 @@ class TouchedByGroups:
         if access.space not in ("global", "local") or not access.has_unknown_address:
             return access
         key = access.instruction, access.text, access.direction
-        return replace(access, touched=self.by_access.get(key), passes=self.passes.get(key))
+        reach = access.reach
+        if reach is not None:  # a table that the program declares
+            reach = min(reach, round(dict(self.by_array.get((access.variable, "load"), ())).get(1, reach)))
+        return replace(access, touched=self.by_access.get(key), passes=self.passes.get(key), reach=reach)
 
     def _footprint(self, footprint: Footprint) -> Footprint:
         if footprint.by_group is not None:

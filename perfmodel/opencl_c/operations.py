@@ -67,7 +67,8 @@ class KernelOperations:
 
     Attributes:
         of_data: registers whose values depend on what is in memory.
-        of_values: registers whose values end in memory, or decide on data.
+        of_floats: registers whose values are computed with floats: no index arithmetic is, whatever it ends in.
+        of_values: registers whose values end in memory, or decide on data, and those that floats follow from.
     """
 
     def __init__(self, kernel: low.LoweredKernel, as_compiled: bool = False) -> None:
@@ -80,6 +81,9 @@ class KernelOperations:
             if isinstance(statement, low.Assign):
                 self.assigned.setdefault(statement.register, []).append(statement.value)
         self.of_data = self._of_data()
+        self.of_floats = frozenset(
+            register for register, values in self.assigned.items() if any(map(_has_floats, values))
+        )
         self.of_values = self._of_values()
         self._known: dict[int, BlockOperations] = {}
 
@@ -129,6 +133,7 @@ class KernelOperations:
             for operand in statement.operands
         ]
         ends += [value for register, values in self.assigned.items() if register in self.of_data for value in values]
+        ends += [value for values in self.assigned.values() for value in values if _has_floats(value)]
 
         def behind(values: Iterable[low.Expression]) -> Iterator[low.Register]:
             return (register for value in values for register in _read_for_value(value))
@@ -137,7 +142,7 @@ class KernelOperations:
 
     def counts(self, register: low.Register) -> bool:
         """Returns whether what is computed for a register counts."""
-        return register in self.of_values or register in self.of_data
+        return register in self.of_values or register in self.of_data or register in self.of_floats
 
     def is_private(self, register: low.Register) -> bool:
         """Returns whether a register is a variable of the source that values are computed with."""
@@ -368,6 +373,11 @@ def is_constant(expression: low.Expression) -> bool:
     return all(isinstance(part, low.Constant) or walks.parts(part) for part in walks.walk(expression)) and not any(
         isinstance(part, low.Load | low.WorkItem | low.Call) for part in walks.walk(expression)
     )
+
+
+def _has_floats(value: low.Expression) -> bool:
+    """Returns whether a value is a float, or is computed with one."""
+    return any(isinstance(part.type, Scalar | Vector) and is_float(part.type) for part in walks.walk(value))
 
 
 def _read_for_value(expression: low.Expression) -> Iterator[low.Register]:

@@ -2,8 +2,9 @@
 
 Global value numbering over the structure of the program: an expression whose operands have the values that they had
 before is the same expression, where that earlier place comes first on every way. Loads are the same until something is
-stored in their space: without `restrict`, compilers cannot tell pointers apart, and this does not look for it. What
-does not change in a loop is computed before it, unless that could fail.
+stored where they may see it: what is `restrict`, and local arrays that a kernel declares, is told apart from all else.
+What does not change in a loop is computed before it, unless that could fail; a load, where every iteration does it. So
+a loop that does nothing loads what it would need.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from typing import Any
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import is_product, is_sum
+from perfmodel.opencl_c.promotion import apart_from_others, promoted
 from perfmodel.opencl_c.types import is_float
 from perfmodel.opencl_c.visitor import Dispatch, rebuilt
 
+OTHERS = ""
+"""The arrays that nothing tells apart from each other."""
 SHARED = "_shared"
 """Registers begin so that hold what an expression of the source gives in several places, or before a loop."""
 _COMMUTATIVE = frozenset("+*&|^") | {"==", "!="}
@@ -30,7 +34,7 @@ def optimized(kernel: low.LoweredKernel) -> low.LoweredKernel:
 
     It computes what the kernel computes, bit by bit; the last ones are remembered.
     """
-    return _Optimizer(kernel).kernel()
+    return _Optimizer(promoted(kernel)).kernel()
 
 
 @dataclass(eq=False)
@@ -70,7 +74,9 @@ class _Optimizer:
     Attributes:
         numbers: of values, by what they are computed from; two of one number are equal.
         values, levels: of registers, the number of their value and how many of the loops around change them.
-        memory: a number for what is in each space.
+        memory: by space, a number for what is in all of it (None), in each array of `apart`, and in the `OTHERS`; and
+            how many of the loops around change it.
+        is_sure: whether every iteration of the innermost loop comes here.
         scopes: what has been computed on every way to where control is, innermost last, by number.
     """
 
@@ -79,7 +85,9 @@ class _Optimizer:
         self.numbers: dict[Hashable, int] = {}
         self.values: dict[low.Register, int] = {}
         self.levels: dict[low.Register, int] = {}
-        self.memory: dict[str, int] = {}
+        self.memory: dict[tuple[str, str | None], tuple[int, int]] = {}
+        self.apart = apart_from_others(kernel)
+        self.is_sure = False
         self.scopes: list[dict[int, _Shared]] = [{}]
         self.loops: list[_Preheader] = []
         self.defined: list[Any] = []
@@ -116,26 +124,42 @@ class _Optimizer:
         """Gives memory that a statement changes a new number."""
         match statement:
             case low.Store() | low.Atomic():
-                self.memory[statement.access.space] = self.new()
+                self.change(statement.access.space, statement.access.variable)
                 if isinstance(statement, low.Atomic) and statement.result is not None:
                     self.set(statement.result, self.new())
             case low.Collective():
                 self.set(statement.result, self.new())
             case low.Barrier():
-                self.memory["global"], self.memory["local"] = self.new(), self.new()
+                self.change("global")
+                self.change("local")
+
+    def change(self, space: str, array: str | None = None) -> None:
+        """Gives what a store changes new numbers: in one array, or where that is not known in a whole space."""
+        changed = [array if array in self.apart else OTHERS] if array else [OTHERS, *self.apart]
+        for each in (None, *changed):
+            self.memory[space, each] = self.new(), len(self.loops)
+
+    def seen(self, access: low.Access) -> tuple[int, int]:
+        """Returns the number of what a load may see, and how many of the loops around change it."""
+        array = access.variable
+        return self.memory.get((access.space, array if array in self.apart or not array else OTHERS), (0, 0))
 
     @statement.on(low.If)
     def branch(self, branch: low.If) -> list[Any]:
-        values, memory = dict(self.values), dict(self.memory)
-        then = self.apart(branch.then)
+        values, memory, is_sure = dict(self.values), dict(self.memory), self.is_sure
+        self.is_sure = False
+        then = self.within(branch.then)
         self.values, self.memory = values, memory
-        otherwise = self.apart(branch.otherwise)
+        otherwise = self.within(branch.otherwise)
+        self.is_sure = is_sure and not walks.labels_left((branch,))
         self.forget((*branch.then, *branch.otherwise))
         return [replace(branch, then=then, otherwise=otherwise)]
 
     @statement.on(low.Scope)
     def scope(self, scope: low.Scope) -> list[Any]:
-        inner = self.apart(scope.body)
+        is_sure = self.is_sure
+        inner = self.within(scope.body)
+        self.is_sure = is_sure and not walks.labels_left((scope,))
         self.forget(scope.body)
         return [replace(scope, body=inner)]
 
@@ -150,13 +174,16 @@ class _Optimizer:
         self.forget((loop,))
         self.scopes.append({})
         # An iteration may end early, and the first one of a `do` loop has no test.
+        is_sure, self.is_sure = self.is_sure, True
         test = () if loop.is_do else tuple(self.body(loop.test))
-        body = self.apart(loop.body)
+        body = self.within(loop.body)
         self.forget(loop.body)
-        step = self.apart(loop.step)
+        self.is_sure = False
+        step = self.within(loop.step)
         if loop.is_do:
             self.forget(loop.step)
-            test = self.apart(loop.test)
+            test = self.within(loop.test)
+        self.is_sure = is_sure and not walks.labels_left((loop,))
         self.scopes.pop()
         self.loops.pop()
         self.forget((loop,))
@@ -166,7 +193,7 @@ class _Optimizer:
         self.blocks += 1
         return [low.Straight(self.blocks - 1, tuple(preheader.computed), loop.place), changed]
 
-    def apart(self, body: Iterable[low.Statement]) -> tuple[Any, ...]:
+    def within(self, body: Iterable[low.Statement]) -> tuple[Any, ...]:
         """Goes through statements that are not always executed: what they compute is not known behind them."""
         self.scopes.append({})
         found = tuple(self.body(body))
@@ -206,8 +233,10 @@ class _Optimizer:
     def first(self, expression: low.Expression, number: int) -> _Shared:
         """Returns a new shared expression, computed here or before the loops that do not change it."""
         level = self.level(expression)
-        can_fail = isinstance(expression, low.Load) or low.may_divide_by_zero(expression)
-        if level < len(self.loops) and not can_fail:
+        is_load, depth = isinstance(expression, low.Load), len(self.loops)
+        if is_load and level < depth:  # out of the innermost loop alone: that around it need not come to it
+            level = depth - 1 if self.is_sure else depth
+        if level < depth and not low.may_divide_by_zero(expression):
             preheader = self.loops[level]
             shared = _Shared(expression, number, level, is_hoisted=True)
             preheader.computed.append(shared)
@@ -225,6 +254,9 @@ class _Optimizer:
                 return min(expression.shared.level, len(self.loops))
             case low.Read():
                 return min(self.levels.get(expression.register, 0), len(self.loops))
+            case low.Load():
+                changed = min(self.seen(expression.access)[1], len(self.loops))
+                return max(changed, self.level(expression.pointer))
         return max((self.level(part) for part in walks.parts(expression)), default=0)
 
     def number_of(self, expression: Any) -> int:
@@ -264,7 +296,7 @@ class _Optimizer:
             case low.Offset():
                 return expression.scale
             case low.Load():
-                return self.memory.get(expression.access.space, 0)
+                return self.seen(expression.access)[0]
         return None
 
     def new(self) -> int:

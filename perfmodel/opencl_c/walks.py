@@ -109,3 +109,15 @@ def _labels_left(body: tuple[low.Statement, ...]) -> frozenset[str]:
     inside = list(statements(body))
     own = {statement.label for statement in inside if isinstance(statement, low.Loop | low.Scope)}
     return frozenset(statement.label for statement in inside if isinstance(statement, low.Leave)) - own
+
+
+def always(statements: Iterable[low.Statement]) -> Iterator[low.Straight]:
+    """Iterates over the blocks that are executed whenever all these statements are begun."""
+    for each in statements:
+        match each:
+            case low.Straight():
+                yield each
+            case low.Scope():
+                yield from always(each.body)
+        if labels_left([each]):
+            return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfmodel.sass.reading import NONE, Instruction
@@ -62,10 +62,15 @@ def waits_of_trip(code: Sequence[Instruction], opcodes: frozenset[str], latency:
     Args:
         latency: the cycles that a load of these opcodes takes; what they hide behind other instructions is no wait.
     """
-    return (_cycles_of_trip(code, opcodes, latency) - _cycles_of_trip(code, opcodes, SHORT)) / latency
+    return (cycles_of_trip(code, dict.fromkeys(opcodes, latency)) - cycles_of_trip(code, {})) / latency
 
 
-def _cycles_of_trip(code: Sequence[Instruction], opcodes: frozenset[str], latency: float) -> float:
+def cycles_of_trip(code: Sequence[Instruction], latencies: Mapping[str, float]) -> float:
+    """Returns the cycles of a warp's trip through a loop, if it runs alone.
+
+    Args:
+        latencies: in cycles, by opcode, of instructions that others wait for; those of others are short.
+    """
     ready: dict[int, float] = {}
     ends: list[float] = []
     now = 0.0
@@ -73,8 +78,7 @@ def _cycles_of_trip(code: Sequence[Instruction], opcodes: frozenset[str], latenc
         for each in code:
             now = max((now, *(ready.get(barrier, 0.0) for barrier in each.waits)))
             if each.sets != NONE:
-                came = now + (latency if each.opcode in opcodes else SHORT)
-                ready[each.sets] = max(ready.get(each.sets, 0.0), came)
+                ready[each.sets] = max(ready.get(each.sets, 0.0), now + latencies.get(each.opcode, SHORT))
             now += max(each.stall, 1)
         ends.append(now)
     half = TRIPS // 2

@@ -280,6 +280,12 @@ def another_compiler() -> Iterator[None]:
     cuda_compiler._compiler.cache_clear()
 
 
+def test_arrays_are_no_numbers_of_elements() -> None:
+    source = 'extern "C" __global__ void k(float *a, int n) { a[threadIdx.x] = n; }'
+    with pytest.raises(KernelError, match="argument 'a' of kernel 'k' is given ndarray, not its number of elements"):
+        Kernel.from_cuda(source, "k", 1, 64, {"a": np.zeros(64, np.float32)}, n=3)  # type: ignore[dict-item]
+
+
 def test_missing_compiler(monkeypatch: pytest.MonkeyPatch, another_compiler: None) -> None:
     monkeypatch.setattr(cuda_compiler, "toolkits", lambda: iter([]))
     with pytest.raises(KernelError, match=r"add it by pip install 'perfmodel\[nvidia\]'"):

@@ -80,7 +80,7 @@ def test_a_loop_within_carries_what_the_loop_around_it_sets_anew() -> None:
 
 
 def test_nested_loops_are_gone_through_once_each() -> None:
-    nested = "s += a[i]; s *= 2.0f;"
+    nested = "s += a[i + j12]; s *= 2.0f;"
     for level in range(12, 0, -1):
         nested = f"for (int j{level} = 0; j{level} < k; j{level}++) {{ {nested} }} s *= 2.0f;"
     body = f"const int k = m - {ITERATIONS - 2};" + nested

@@ -237,6 +237,17 @@ __kernel void k(__global const int *keys, __global float *out, int n, Options o)
 }"""
 
 
+def test_constants_are_made_of_constants() -> None:
+    source = """__constant uint LOW = 5;
+    __constant uint HIGH = (1 << 18) - 1 - LOW, INVERTED = ~LOW;
+    __constant float HALF = 0.5f;
+    __constant float TURNED = HALF * -3.0f;
+    __kernel void k(__global uint *out, __global float *other) { out[0] = HIGH; out[1] = INVERTED; *other = TURNED; }"""
+    found = run(source, 1, 1, out=np.zeros(2, np.uint32), other=Zeros(1))
+    assert found.array("out").tolist() == [2**18 - 6, 2**32 - 6]
+    assert found.array("other").tolist() == [-1.5]
+
+
 def test_functions_structs_tables_and_private_arrays() -> None:
     keys = np.arange(0, 100, 3).astype(np.int32)
     options = np.array([(2.0, [1, 2, 3])], dtype=[("scale", "f4"), ("shift", "i4", 3)])

@@ -70,10 +70,25 @@ def joined(operator_: str, conditions: list[low.Expression]) -> low.Expression:
 
 
 def as_constant(expression: syn.Expression) -> low.Number | tuple[low.Number, ...] | None:
-    """Returns the value of an initializer in constant memory that the reader has computed; None where it could not."""
+    """Returns the value of an initializer in constant memory, as of numbers and other constants; None where it is of
+    more than these."""
     match expression:
         case syn.Constant():
             return expression.value
+        case syn.Name() if expression.variable.space == "constant" and expression.variable.initial is not None:
+            initial = expression.variable.initial
+            return None if isinstance(initial, syn.InitializerList) else as_constant(initial)
+        case syn.Convert(type=Scalar() as type_):
+            value = as_constant(expression.operand)
+            return number_as(value, type_) if isinstance(value, int | float) else None
+        case syn.Unary(type=Scalar() as type_) if expression.operator in INVERTED:
+            value = as_constant(expression.operand)
+            return number_as(INVERTED[expression.operator](value), type_) if isinstance(value, int) else None
+        case syn.Binary(type=Scalar() as type_):
+            left, right = as_constant(expression.left), as_constant(expression.right)
+            if isinstance(left, int | float) and isinstance(right, int | float):
+                return combined(expression.operator, left, right, type_)
+            return None
         case syn.Convert(type=Vector() as type_):
             value = as_constant(expression.operand)
             return (value,) * type_.width if isinstance(value, int | float) else value

@@ -22,6 +22,7 @@ from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.symbolic import EVERYWHERE, ZERO, Bounds, Monomial, Polynomial, coordinate
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.promotion import apart_from_others
 from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, is_scattered, row_of, weights_of
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.private_accesses import private_accesses
@@ -85,12 +86,14 @@ class StaticAccesses:
         vectorization: Vectorization,
         is_compiled: bool,
         bounds: Bounds,
+        table_bytes: Mapping[str, int],
     ) -> None:
         self.domains, self.arrays, self.sampler, self.scratch = domains, arrays, sampler, scratch
+        self.table_bytes = table_bytes
         self.waits, self.vectorization, self.is_compiled, self.bounds = waits, vectorization, is_compiled, bounds
         self.found: list[tuple[AccessCount, _Unplaced | None]] = []
         self._steps_of: dict[str, Steps] = {}
-        self.repeated = RepeatedLoads(waits.written_out)
+        self.repeated = RepeatedLoads(waits.written_out, apart_from_others(waits.kernel))
         self.touched = Footprints(domains)
         self.waiting: list[tuple[str, GlobalArray, str, PointsTo | None, Region, int]] = []
 
@@ -190,6 +193,7 @@ class StaticAccesses:
             wait=wait.share,
             level=wait.level,
             depth=wait.depth,
+            reach=self.table_bytes.get(access.variable or ""),
             entered=None if entered is None else entered.scaled(share),
             least=wait.least,
         )
@@ -229,7 +233,10 @@ class StaticAccesses:
         sampled = sampled.scaled(Fraction(self._bytes(access), access.bytes))
         if None in count.local_strides.values():
             count = replace(count, addresses=sampled.groups)
-        return replace(count, reach=sampled.reach, fresh=sampled.fresh) if is_far else count
+        if not is_far:
+            return count
+        known = [each for each in (count.reach, sampled.reach) if each is not None]
+        return replace(count, reach=min(known, default=None), fresh=sampled.fresh)
 
     def _sampled(self, pointer: low.Expression, place: PointsTo | None) -> SampledAddresses | None:
         if self.sampler is None:

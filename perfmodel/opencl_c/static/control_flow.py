@@ -102,6 +102,7 @@ class Walk(ABC):
             self.properties.vectorization,
             as_compiled,
             self.bounds,
+            {each.name: each.type.size for each in kernel.objects if each.space == "constant"},
         )
         self.exits: dict[str, Exit] = {}
         self.path: list[Truth | None] = []

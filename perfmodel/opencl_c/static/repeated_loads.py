@@ -8,7 +8,7 @@ places and not twelve. The loads that stand in one loop nest are compared with e
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,7 @@ from perfmodel.counting.symbolic import Polynomial, coordinate, is_coordinate, n
 from perfmodel.counting.symbolic import name as symbol
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
+from perfmodel.opencl_c.promotion import may_meet
 
 MOST_IN_REGISTERS = 32
 """So many numbers that a body loads stay in registers at most, to be used again."""
@@ -30,10 +31,11 @@ class RepeatedLoads:
 
     Args:
         written_out: the loops that a compiler writes out, by name, each with its iterations.
+        apart: arrays that are told apart from all others.
     """
 
-    def __init__(self, written_out: Mapping[str, int]) -> None:
-        self.written_out = written_out
+    def __init__(self, written_out: Mapping[str, int], apart: Collection[str]) -> None:
+        self.written_out, self.apart = written_out, apart
         self.loaded: dict[tuple[str | None, int, tuple[str, ...], Polynomial], list[tuple[Any, set[Polynomial]]]] = {}
 
     def left(
@@ -45,7 +47,7 @@ class RepeatedLoads:
             address: in bytes; None where it is not known.
             loops: around it, the innermost last.
         """
-        inner = itertools.takewhile(lambda loop: self._is_one_piece(loop, access.space), reversed(loops))
+        inner = itertools.takewhile(lambda loop: self._is_one_piece(loop, access), reversed(loops))
         copies = {coordinate(loop.name): self.written_out[loop.name] for loop in inner}
         if address is None or not copies:
             return region, ALL
@@ -67,9 +69,17 @@ class RepeatedLoads:
         before.append((region.points, places))
         return region.without(dropped), part * Fraction(len(places - seen), len(places))
 
-    def _is_one_piece(self, loop: low.Loop, space: str) -> bool:
+    def _is_one_piece(self, loop: low.Loop, access: low.Access) -> bool:
         """Returns whether the copies of a loop's body share what they load."""
-        return loop.name in self.written_out and not _stores_to(loop, space)
+        return loop.name in self.written_out and not self._changes(loop, access)
+
+    def _changes(self, loop: low.Loop, access: low.Access) -> bool:
+        """Returns whether a loop may store what an access loads, or waits for others that may."""
+        return any(
+            isinstance(each, low.Barrier)
+            or (isinstance(each, low.Store | low.Atomic) and may_meet(each.access, access, self.apart))
+            for each in walks.simple_statements(loop.body)
+        )
 
 
 def _step(address: Polynomial, name: str) -> Polynomial:
@@ -88,11 +98,3 @@ def _part(address: Polynomial, is_wanted: Callable[[frozenset[str]], bool]) -> P
     """Returns the terms of an address whose names are wanted."""
     terms = address.terms.items()
     return Polynomial({each: times for each, times in terms if is_wanted(Polynomial({each: 1}).names())})
-
-
-def _stores_to(loop: low.Loop, space: str) -> bool:
-    """Returns whether a loop stores to a space of memory, or waits for others that may."""
-    return any(
-        isinstance(each, low.Barrier) or (isinstance(each, low.Store | low.Atomic) and each.access.space == space)
-        for each in walks.simple_statements(loop.body)
-    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import origins, walks
 from perfmodel.opencl_c.static.loop_counters import parts_of, whole_number
@@ -20,7 +18,7 @@ class Steps:
     def __init__(self, loop: low.Loop) -> None:
         parts = parts_of(loop)
         self._set = origins.setting(parts)
-        self._set_always = origins.setting(_always(parts))
+        self._set_always = origins.setting(walks.always(parts))
 
     def of(self, value: low.Expression, depth: int = 0) -> int | None:
         """Returns by what number a value (an address: in bytes) grows in each iteration; None if that is not known."""
@@ -103,15 +101,3 @@ class Steps:
 def _seldom_goes_around(value: low.Binary) -> bool:
     number = whole_number(value.right)
     return number is None or number >= _OFTEN
-
-
-def _always(statements: Iterable[low.Statement]) -> Iterator[low.Straight]:
-    """Iterates over what every iteration does."""
-    for each in statements:
-        match each:
-            case low.Straight():
-                yield each
-            case low.Scope():
-                yield from _always(each.body)
-        if walks.labels_left([each]):
-            return

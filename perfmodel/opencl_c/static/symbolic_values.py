@@ -110,7 +110,8 @@ class Evaluator:
         numbers = []
         for part, operand in zip(walks.parts(expression), operands, strict=True):
             if isinstance(operand, Pieces) and operand.single is not None and operand.single.constant is not None:
-                operand = known(operand.single.constant, part.type)
+                wrapped = number_as(operand.single.constant, element_of(part.type))
+                operand = None if wrapped is None else known(wrapped, part.type)
             if not isinstance(operand, Known):
                 return None
             numbers.append(operand)

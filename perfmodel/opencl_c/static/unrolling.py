@@ -36,8 +36,9 @@ COPIES = 4
 """So many copies of a body each of the two compilers makes, the first also half as many."""
 MOST_COPIED = 150
 """The compiler to PTX makes no more than so many instructions of a loop's body."""
-MOST_ISSUED = 45
-"""The assembler writes out a loop again whose body has no more than so many machine instructions."""
+MOST_ISSUED, MOST_ISSUED_NEAR = 45, 34
+"""The assembler writes out a loop again whose body has no more than so many machine instructions; fewer where it loads
+from local memory alone."""
 MOST_PREDICATED = 16
 """Processors branch over more instructions than that under a condition, if a load is among them."""
 MOST_INLINED = 300
@@ -62,7 +63,7 @@ LONG = {
 """So many instructions some operations on floats become."""
 LONG_QUOTIENT = 14
 """So many instructions a division of whole numbers becomes."""
-ISSUED = {**LONG, "rsqrt": 4, "exp": 12, "exp10": 12}
+ISSUED = {**LONG, "rsqrt": 4, "native": 4, "exp": 12, "exp10": 12}
 """So many machine instructions they become."""
 FOLDED = {**LONG, "madd": 2}
 """So many instructions they become before a product and a sum are joined."""
@@ -216,7 +217,8 @@ class Unrolling:
         if is_left:
             copies = 1
         is_one_block = not any(map(self.is_branched, _conditions(loop)))
-        is_short = copies * issued <= MOST_ISSUED and is_one_block
+        is_near = all(load.access.space == "local" for load in loads)
+        is_short = copies * issued <= (MOST_ISSUED_NEAR if loads and is_near else MOST_ISSUED) and is_one_block
         return copies * COPIES if is_short and (is_left or self._is_counted(loop, step.register, loads)) else copies
 
     def _moves_on(self, loop: low.Loop) -> bool:

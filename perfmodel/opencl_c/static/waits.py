@@ -10,7 +10,7 @@ machine code shows them (docs/gpu-model.md).
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -24,6 +24,7 @@ from perfmodel.opencl_c.static.chains import carried_registers
 from perfmodel.opencl_c.static.liveness import words_around_loops, words_of
 from perfmodel.opencl_c.static.loop_counters import note_number, parts_of
 from perfmodel.opencl_c.static.scratch import ScratchArray, scratch_arrays
+from perfmodel.opencl_c.static.steps import Steps
 from perfmodel.opencl_c.static.unrolling import LONG, LONG_QUOTIENT, WHOLE, Unrolling
 from perfmodel.opencl_c.types import Scalar, Vector, element_of, is_float
 
@@ -50,11 +51,14 @@ class _Body:
     Attributes:
         loaded: the arrays in global and private memory that it loads from.
         loads_local: whether it loads from local memory.
+        apart: arrays whose places in the loop are numbers apart, from one that moves by a number, so that compilers see
+            which of them meet.
         carried: registers whose values go on from iteration to iteration.
     """
 
     loaded: frozenset[str | None]
     loads_local: bool
+    apart: frozenset[str] = frozenset()
     carried: frozenset[low.Register] = frozenset()
     levels: dict[low.Access, int] = field(default_factory=dict)
     times: dict[low.Access, int] = field(default_factory=dict)
@@ -164,7 +168,8 @@ class Waits:
             self.numbers.pop(register, None)
         loaded, loads_local = self._loaded(parts)
         carried = carried_registers(parts)
-        first, second = _Body(loaded, loads_local, carried), _Body(loaded, loads_local, carried)
+        apart = _numbers_apart(loop)
+        first, second = (_Body(loaded, loads_local, apart, carried) for _ in range(2))
         self._run(parts, first, 0)
         # Where loads come later because of what the iteration before has loaded, each iteration waits for its own.
         self._run(parts, second, 0, is_again=True)
@@ -206,16 +211,19 @@ class Waits:
     def _add(self, body: _Body, copies: int, room: float) -> None:
         is_far = any(access.space in WAITED_FOR["global"] for access in body.levels)
         most = copies if is_far else min(copies, ONCE)
+        # What is computed from what was loaded stays in registers as long, however soon local memory answers.
+        words_of_all = sum(body.times[each] * body.words[each] for each in body.levels)
+        side_by_side = min(max(room / max(words_of_all, 1), 1.0), copies)
         for kind, spaces in WAITED_FOR.items():
             own = {access: level for access, level in body.levels.items() if access.space in spaces}
             at_once = 1 if body.stops[kind] else most
-            depth = body.depth / (1 if body.stops["global"] else copies)
+            depth = body.depth / (1 if body.stops["global"] else side_by_side)
             for place, level in enumerate(sorted(set(own.values())), 1):
                 here = [each for each in own if own[each] == level]
                 address = ADDRESS if place > 1 else 0
                 # Local memory answers while others of its loads are issued, be they many.
                 words = 0 if kind == "local" else sum(body.times[each] * (body.words[each] + address) for each in here)
-                filled = words / room
+                filled = words / room if kind != "local" else 1 / min(side_by_side, most)
                 for each in here:
                     part = math.prod(body.once[each].values()) / body.times[each]
                     self.once_a_round[each] = frozenset(body.once[each])
@@ -229,6 +237,10 @@ class Waits:
         register = walks.register_set(statement)
         if isinstance(statement, low.Assign | low.Store):
             self._follow(statement, body)
+        # To store what is there before anything is loaded waits for nothing.
+        hidden = ""
+        if level > 0 and isinstance(statement, low.Store | low.Atomic):
+            hidden = self._hidden_by(statement, body)
         if isinstance(statement, low.Atomic):
             level += 1
         if register is not None:
@@ -239,7 +251,7 @@ class Waits:
                 body.stop()
         elif any(map(self._is_called, walks.expressions_of(statement))):
             body.stop()
-        elif isinstance(statement, low.Store | low.Atomic) and (hidden := self._hidden_by(statement, body)):
+        elif hidden:
             body.stop(hidden)
 
     def _level(self, expression: low.Expression, body: _Body, under: int) -> int:
@@ -310,13 +322,29 @@ class Waits:
         array = self.scratch.get(stored or "")
         if array is not None and array.is_spilled:
             return ""  # other elements are known to be others
-        if stored in body.loaded or kind != "global":
+        if kind != "global":
             return kind if stored in body.loaded else ""
         # The assembler knows nothing of `restrict`, only of loads from what no work-item of the kernel stores to.
-        return kind if body.loaded - self.read_only - self.private else ""
+        seen = body.loaded - self.read_only - self.private
+        return kind if seen and not (seen == {stored} and stored in body.apart) else ""
 
     def _is_called(self, expression: low.Expression) -> bool:
         return any(_is_call(part, self.kernel.is_exact) for part in walks.walk(expression))
+
+
+def _numbers_apart(loop: low.Loop) -> frozenset[str]:
+    """Returns the arrays in global memory whose accesses in a loop are all numbers apart, and move by a number."""
+    steps = Steps(loop)
+    pointers: dict[str, list[low.Expression]] = defaultdict(list)
+    for each in walks.simple_statements(parts_of(loop)):
+        for node in walks.accesses_of(each):
+            if node.access.space == "global":
+                pointers[node.access.variable or ""].append(node.pointer)
+    return frozenset(
+        array
+        for array, own in pointers.items()
+        if len(set(map(_apart_from_numbers, own))) == 1 and all(steps.of(each) for each in own)
+    )
 
 
 def _apart_from_numbers(pointer: low.Expression) -> object:

@@ -194,7 +194,7 @@ class AccessCounter:
             instruction=f"{instruction.name} in line {instruction.line}",
             pattern=self._pattern(access),
             addresses=addresses.first_addresses(GROUPS, MOST_ITEMS, ALIGNED) if jumps else None,
-            reach=self._reach(access) if jumps else None,
+            reach=self._reach(access) if jumps or instruction.has("const") else None,
             fresh=None,
             recorded=partial(self._recorded, access) if has_record else None,
             touched=touched,

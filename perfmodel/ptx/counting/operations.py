@@ -94,7 +94,7 @@ class Purposes:
 
     Attributes:
         of_data: registers whose values depend on what is in memory.
-        of_values: registers whose values end in memory, or are computed with data.
+        of_values: registers whose values end in memory, or are computed with data or with floats.
         beyond_places: registers whose values end in memory or conditions, and not in addresses alone.
     """
 
@@ -147,6 +147,8 @@ class Purposes:
                 or (any(name in self.of_data for name in written(each)) and each.opcode not in ACCESSING)
             ):
                 start += self._given(each)
+            elif each.opcode not in ACCESSING and any(type_.is_float for type_ in each.types):
+                start += [*written(each), *self._given(each)]  # no index arithmetic, whatever it ends in
 
         def before(name: str) -> Iterator[str]:
             for definition in self.flow.definitions.get(name, ()):

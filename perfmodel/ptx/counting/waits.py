@@ -2,24 +2,29 @@
 
 PTX stands as its compiler has unrolled it; the assembler unrolls short loops again, if they are of one block and count
 by a number, and moves loads ahead of all but what they need, barriers, divisions and roots that are exact, as these may
-branch off to a slow way, and stores that they might see. Numbers as in `perfmodel.opencl_c.static.waits`.
+branch off to a slow way, and stores of what was loaded that they might see: not where all places are numbers apart,
+from one register that moves by a number. Numbers as in `perfmodel.opencl_c.static.waits`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from math import gcd
 
 from perfmodel.counting.waits import ADDRESS, LATENCIES, MOST_UNDER_WAY, Wait
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Block, Loop
-from perfmodel.ptx.dataflow import LOADS, read, written
+from perfmodel.ptx.dataflow import LOADS, address_of, read, written
 from perfmodel.ptx.liveness import words_of
-from perfmodel.ptx.syntax import Immediate, Instruction
+from perfmodel.ptx.syntax import Immediate, Instruction, Register
 
-UNROLLED, MOST_UNROLLED = 4, 49
-"""The assembler writes out so many iterations of a loop that is no longer than so many instructions."""
+UNROLLED, MOST_UNROLLED, MOST_NEAR = 4, 47, 38
+"""The assembler writes out so many iterations of a loop that is no longer than so many instructions; than fewer where
+it loads from shared memory alone."""
+_LENGTHS = {"ex2": 4, "lg2": 4, "rsqrt": 4, "rcp": 3, "sqrt": 5, "div": 9}
+"""So many instructions an approximate function becomes that keeps to small numbers (without ``ftz``)."""
 ROOM, FEWEST = 30, 8
 """The words of registers that values and loads share, as the assembler keeps to 32, and those that are under way even
 where PTX has more values live, some of which the assembler computes again."""
@@ -40,37 +45,45 @@ class _Way:
         depths: loads that come one after the other up to a register's value.
         operations: operations on floats likewise, apart from those on what goes on to the next iteration.
         carried: registers that hold such.
+        free: loads that pass stores.
     """
 
     depths: dict[str, int] = field(default_factory=dict)
     levels: dict[Instruction, int] = field(default_factory=dict)
     finished: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_SPACES, 0))
-    stopped: set[str] = field(default_factory=set)
-    """Spaces whose loads come before what is issued next, so that no further iteration's are under way with them."""
+    hidden: dict[str, int] = field(default_factory=dict)
+    """Up to which level loads have come before any further one, and before one that may see what was stored."""
     operations: dict[str, int] = field(default_factory=dict)
     carried: set[str] = field(default_factory=set)
+    is_stopped: bool = False
+    free: set[Instruction] = field(default_factory=set)
     longest: int = 0
 
     def follow(self, block: Block, hiding: Collection[str], is_branched: bool = False) -> None:
         """Goes through a block; one that a processor branches over waits for its own loads, and for those before."""
         if is_branched:
-            self.stop(*_SPACES)
+            self.stop()
         for each in block.instructions:
             self._step(each, hiding)
         if is_branched:
-            self.stop(*_SPACES)
+            self.stop()
 
-    def stop(self, *spaces: str) -> None:
-        """Has what was loaded come before any further load from some spaces."""
-        self.finished.update(dict.fromkeys(spaces, max(self.levels.values(), default=0)))
-        self.stopped.update(spaces)
+    def stop(self) -> None:
+        """Has what was loaded come before any further load."""
+        self.finished.update(dict.fromkeys(_SPACES, max(self.levels.values(), default=0)))
+        self.is_stopped = True
+
+    def stops(self, load: Instruction) -> bool:
+        """Returns whether loads come before what is issued next, so that no further iteration's are under way."""
+        return self.is_stopped or (load not in self.free and _space(load) in self.hidden)
 
     def _step(self, instruction: Instruction, hiding: Collection[str]) -> None:
         depth = max((self.depths.get(name, 0) for name in read(instruction)), default=0)
         space = _space(instruction)
         if space is not None:
             before = self.finished[space] if space == "shared" or not instruction.has("nc") else self.finished["shared"]
-            depth = max(depth, before) + 1
+            seen = 0 if instruction in self.free else self.hidden.get(space, 0)
+            depth = max(depth, before, seen) + 1
             self.levels[instruction] = depth
         if instruction.opcode == "atom":
             depth += 1
@@ -78,9 +91,10 @@ class _Way:
             self.depths[name] = depth
         self._operate(instruction)
         if _is_exact(instruction) or instruction.opcode in _BARRIERS:
-            self.stop(*_SPACES)
-        elif instruction.opcode in ("st", "atom", "red"):
-            self.stop(*(hidden for hidden in hiding if instruction.has(hidden)))
+            self.stop()
+        elif instruction.opcode in ("st", "atom", "red") and depth:  # nothing is waited for to store what is there
+            spaces = [hidden for hidden in hiding if instruction.has(hidden)]
+            self.hidden.update(dict.fromkeys(spaces, max(depth, *self.levels.values(), 0)))
 
     def _operate(self, instruction: Instruction) -> None:
         before = read(instruction)
@@ -124,32 +138,36 @@ class Waits:
     def _add(self, loop: Loop | None, blocks: list[Block]) -> None:
         inside = [each for block in blocks for each in block.instructions]
         hiding = {space for each in inside if (space := _space(each)) is not None and not each.has("nc")}
-        way = _Way(carried=_carried(inside) if loop is not None else set())
+        free = set() if loop is None else {each for space in hiding for each in _unstored(inside, space)}
+        way = _Way(carried=_carried(inside) if loop is not None else set(), free=free)
         branched = set() if loop is None else {each for each in blocks if self._is_branched(loop, each)}
         for block in blocks:
             way.follow(block, hiding, block in branched)
         unrolled = 1
-        if loop is not None and len(inside) <= MOST_UNROLLED and len(loop.blocks) == 1 and _counts_by_number(blocks[0]):
-            again = _Way(depths=way.depths)
+        if loop is not None and _is_short(inside) and len(loop.blocks) == 1 and _counts_by_number(blocks[0]):
+            again = _Way(depths=way.depths, free=free)
             again.follow(blocks[0], hiding)
             unrolled = UNROLLED if again.levels == way.levels else 1
         brought = {each: sum(self.words.get(name, 1) for name in written(each)) for each in way.levels}
         room = self._room(loop)
         words: Counter[tuple[str | None, int]] = Counter()
         for each, level in way.levels.items():
-            words[_space(each), level] += brought[each] + (ADDRESS if level > 1 else 0)
-        depth = way.longest / (1 if "global" in way.stopped else unrolled)
+            words[_space(each), level] += brought[each] + (ADDRESS if level > 1 else self._of_address(each, inside))
+        # What is computed from what was loaded stays in registers as long, however soon shared memory answers.
+        copies = unrolled * _copies(way.levels) if loop is not None else 1
+        held = min(max(sum(brought.values()) * unrolled / room, 1.0), copies)
+        depth = held * way.longest / (1 if way.is_stopped or "global" in way.hidden else unrolled)
         if loop is not None:
-            open_ = [space for space in _SPACES if space not in way.stopped]
+            open_ = [] if way.is_stopped else [space for space in _SPACES if space not in way.hidden]
             plain = [each.number for each in blocks if each not in branched]
             self._shared.update({(number, space): loop for number in plain for space in open_})
         else:
             self._share_levels(way, [each for each in blocks if _is_predicated(each)])
         for each, level in way.levels.items():
             space = _space(each)
-            together = 1 if space in way.stopped else unrolled
+            together = 1 if way.stops(each) else unrolled
             # Shared memory answers while others of its loads are issued, be they many.
-            rounds = 1.0 if space == "shared" else max(1.0, words[space, level] * together / room)
+            rounds = held if space == "shared" else max(1.0, words[space, level] * together / room)
             self._found[each] = Wait(rounds / together, level, depth)
 
     def _share_levels(self, way: _Way, blocks: list[Block]) -> None:
@@ -170,10 +188,33 @@ class Waits:
         is_condition = len(ways) > 1 and loop.blocks.issuperset(ways) and flow.meeting[before] != block.number
         return is_condition and any(_space(each) == "global" for each in block.instructions)
 
+    def _of_address(self, load: Instruction, inside: Sequence[Instruction]) -> int:
+        """Returns the words that the address of a load takes which a loop moves by steps of 64 bits, in two halves;
+        one whose step is the wide product of a stride is moved by one instruction, whose registers are free at once."""
+        base, _ = _place_of(load, inside)
+        for each in inside:
+            if each.opcode == "add" and base in written(each) and isinstance(step := each.operands[2], Register):
+                given = (other for block in self.code.flow.blocks for other in block.instructions)
+                return (
+                    0 if any(step.name in written(other) and other.opcode in ("mul", "mad") for other in given) else 1
+                )
+        return 0
+
     def _room(self, loop: Loop | None) -> float:
         """Returns the words that loads may bring at once, beside those that are live."""
         live = 0 if loop is None else sum(self.words.get(name, 0) for name in self.code.dataflow.alive[loop.header])
         return min(max(ROOM - live, FEWEST), MOST_UNDER_WAY)
+
+
+def _copies(loads: Iterable[Instruction]) -> int:
+    """Returns how many iterations of its source a loop's body holds, by how often it has each load."""
+    return gcd(*Counter(each.source for each in loads if each.source is not None).values()) or 1
+
+
+def _is_short(instructions: Sequence[Instruction]) -> bool:
+    """Returns whether a loop of these instructions is short enough for the assembler to write it out again."""
+    length = sum(1 if each.has("ftz") else _LENGTHS.get(each.opcode, 1) for each in instructions)
+    return length <= (MOST_NEAR if {_space(each) for each in instructions} == {None, "shared"} else MOST_UNROLLED)
 
 
 def _is_predicated(block: Block) -> bool:
@@ -201,6 +242,50 @@ def _space(instruction: Instruction) -> str | None:
     if instruction.opcode not in LOADS:
         return None
     return next((space for space in _SPACES if instruction.has(space)), None)
+
+
+def _unstored(instructions: Sequence[Instruction], space: str) -> set[Instruction]:
+    """Returns the loads of a loop from a space that no store of it reaches, as everybody sees: all accesses are numbers
+    of bytes from one register that moves by a number in each iteration."""
+    own = [each for each in instructions if each.opcode in (*LOADS, "st", "atom", "red") and each.has(space)]
+    places = {each: _place_of(each, instructions) for each in own if not each.has("nc")}
+    bases = {base for base, _ in places.values()}
+    moving = [each for each in instructions if bases & set(written(each))]
+    step = _number_added(moving[0]) if len(moving) == 1 else None
+    if len(bases) != 1 or step is None:
+        return set()
+    stored = {offset for each, (_, offset) in places.items() if each.opcode != "ld"}
+    before = {offset - turn * step for offset in stored for turn in range(1, MOST_UNDER_WAY)}
+    found: set[Instruction] = set()
+    behind: set[int] = set()
+    for each, (_, offset) in places.items():
+        if each.opcode != "ld":
+            behind.add(offset)
+        elif offset not in before | behind:
+            found.add(each)
+    return found
+
+
+def _place_of(access: Instruction, instructions: Sequence[Instruction]) -> tuple[str, int]:
+    """Returns the register that an access in a loop is a number of bytes from, and that number; an empty name where it
+    is from no register."""
+    address = address_of(access)
+    if address is None or not isinstance(address.base, Register):
+        return "", 0
+    base = address.base.name
+    for each in instructions:
+        match _number_added(each), each.operands:
+            case int(number), (_, Register(name=other), _) if base in written(each) and other != base:
+                return other, address.offset + number
+    return base, address.offset
+
+
+def _number_added(instruction: Instruction) -> int | None:
+    """Returns the number that an instruction adds to a register; None for any other instruction."""
+    match instruction.opcode, instruction.operands:
+        case "add", (_, _, Immediate(value=int(number))):
+            return number
+    return None
 
 
 def _carried(instructions: Iterable[Instruction]) -> set[str]:
