@@ -11,18 +11,12 @@ cycle.
 
 from __future__ import annotations
 
-import argparse
-import math
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import perfmodel as pm
 from benchmarks.cuda_kernels.twins import Twin
-from benchmarks.loads_under_way import RESTRICT
-from perfmodel.basics.tables import grid
-from perfmodel.kernels.ptx_program import PtxProgram
-from perfmodel.kernels.ptx_resources import machine_code_of
+from benchmarks.loads_under_way import RESTRICT, machine_code_here, tell
 from perfmodel.sass.machine_code import MachineCode
 from perfmodel.sass.waiting import GLOBAL, LOCAL, cycles_of_trip
 
@@ -111,32 +105,10 @@ def compared() -> Iterator[tuple[str, float, float, float]]:
             for language, word in RESTRICT.items()
         }
         cuda = twins["cuda"].cuda()
-        code = machine_code_of(cuda.program) if isinstance(cuda.program, PtxProgram) else None
-        if code is None:
-            raise SystemExit("NVIDIA's assembler is not here: install the extras nvidia and sass of perfmodel")
+        code = machine_code_here(cuda)
         cycles, instructions = of_machine(code)
         yield name, cycles, of_rules(cuda, instructions), of_rules(twins["opencl"].opencl(), instructions)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="where to write the table as well")
-    out: Path | None = parser.parse_args().out
-    rows = list(compared())
-    text = grid(
-        ["loop", "machine code", "from PTX", "from OpenCL C"],
-        [[name, *(f"{each:.1f}" for each in cycles)] for name, *cycles in rows],
-    )
-    lines = ["Cycles of an iteration of a warp that runs alone", "", text, ""]
-    for place, way in ((2, "PTX"), (3, "OpenCL C")):
-        off = [abs(math.log(float(row[place]) / float(row[1]))) for row in rows]
-        near = sum(each <= math.log(1.5) for each in off)
-        mean = math.exp(sum(off) / len(off))
-        lines.append(f"from {way}: {near} of {len(off)} within a factor of 1.5, {mean:.2f} on geometric average")
-    print("\n".join(lines))
-    if out is not None:
-        out.write_text("\n".join(lines) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    tell("Cycles of an iteration of a warp that runs alone", compared(), float)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from perfmodel.kernels.ptx_resources import machine_code_of
 from perfmodel.sass.machine_code import MachineCode
 from perfmodel.sass.waiting import GLOBAL, waits_of_trip
 
+RAW = argparse.RawDescriptionHelpFormatter
 ITERATIONS, ITEMS = 960, 4096
 """All copies that compilers make of a body go into so many iterations."""
 FRAME = """
@@ -141,28 +143,43 @@ def compared() -> Iterator[tuple[str, float, float, float]]:
             for language in RESTRICT
         }
         cuda = twins["cuda"].cuda()
-        code = machine_code_of(cuda.program) if isinstance(cuda.program, PtxProgram) else None
-        if code is None:
-            raise SystemExit("NVIDIA's assembler is not here: install the extras nvidia and sass of perfmodel")
+        code = machine_code_here(cuda)
         yield name, of_machine(looping, code), of_rules(cuda, looping), of_rules(twins["opencl"].opencl(), looping)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="where to write the table as well")
-    out: Path | None = parser.parse_args().out
-    rows = list(compared())
-    table = [[name, *(f"{1 / waits:.1f}" for waits in each)] for name, *each in rows]
-    text = grid(["loop", "machine code", "from PTX", "from OpenCL C"], table)
-    lines = ["Iterations whose loads share a wait", "", text, ""]
+def machine_code_here(kernel: pm.Kernel) -> MachineCode:
+    """Returns what NVIDIA's assembler makes of a kernel of CUDA C++; ends the program where it is not installed."""
+    code = machine_code_of(kernel.program) if isinstance(kernel.program, PtxProgram) else None
+    if code is None:
+        raise SystemExit("NVIDIA's assembler is not here: install the extras nvidia and sass of perfmodel")
+    return code
+
+
+def report(title: str, rows: Sequence[tuple[str, float, float, float]], shown: Callable[[float], float]) -> str:
+    """Returns a table of loops by machine code and by the rules from PTX and OpenCL C, and how near these come."""
+    table = [[name, *(f"{shown(value):.1f}" for value in each)] for name, *each in rows]
+    lines = [title, "", grid(["loop", "machine code", "from PTX", "from OpenCL C"], table), ""]
     for place, way in ((2, "PTX"), (3, "OpenCL C")):
         off = [abs(math.log(float(row[place]) / float(row[1]))) for row in rows]
         near = sum(each <= math.log(1.5) for each in off)
         mean = math.exp(sum(off) / len(off))
         lines.append(f"from {way}: {near} of {len(off)} within a factor of 1.5, {mean:.2f} on geometric average")
-    print("\n".join(lines))
+    return "\n".join(lines)
+
+
+def tell(title: str, compared: Iterable[tuple[str, float, float, float]], shown: Callable[[float], float]) -> None:
+    """Prints the report of a comparison, and writes it to the file that the command line names."""
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__, formatter_class=RAW)
+    parser.add_argument("--out", type=Path, help="where to write the table as well")
+    out: Path | None = parser.parse_args().out
+    text = report(title, list(compared), shown)
+    print(text)
     if out is not None:
-        out.write_text("\n".join(lines) + "\n")
+        out.write_text(text + "\n")
+
+
+def main() -> None:
+    tell("Iterations whose loads share a wait", compared(), lambda waits: 1 / waits)
 
 
 if __name__ == "__main__":

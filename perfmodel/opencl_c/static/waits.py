@@ -10,7 +10,7 @@ machine code shows them (docs/gpu-model.md).
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -333,17 +333,21 @@ class Waits:
 
 
 def _numbers_apart(loop: low.Loop) -> frozenset[str]:
-    """Returns the arrays in global memory whose accesses in a loop are all numbers apart, and move by a number."""
+    """Returns the arrays in global memory that a loop stores to, and whose accesses there are all numbers apart and
+    move by a number."""
+    nodes = [node for each in walks.simple_statements(parts_of(loop)) for node in walks.accesses_of(each)]
+    own = [(node.access.variable or "", node) for node in nodes if node.access.space == "global"]
+    pointers: dict[str, list[low.Expression]] = {name: [] for name, node in own if not isinstance(node, low.Load)}
+    if not pointers:
+        return frozenset()
     steps = Steps(loop)
-    pointers: dict[str, list[low.Expression]] = defaultdict(list)
-    for each in walks.simple_statements(parts_of(loop)):
-        for node in walks.accesses_of(each):
-            if node.access.space == "global":
-                pointers[node.access.variable or ""].append(node.pointer)
+    for name, node in own:
+        if name in pointers:
+            pointers[name].append(node.pointer)
     return frozenset(
         array
-        for array, own in pointers.items()
-        if len(set(map(_apart_from_numbers, own))) == 1 and all(steps.of(each) for each in own)
+        for array, places in pointers.items()
+        if len(set(map(_apart_from_numbers, places))) == 1 and all(steps.of(each) for each in places)
     )
 
 

@@ -111,6 +111,55 @@ class _Way:
                 self.carried.discard(name)
 
 
+class _Places:
+    """Knows from which registers a loop's accesses go, or those of what lies in no loop.
+
+    Attributes:
+        writing: the instructions that write each register, in their order.
+    """
+
+    def __init__(self, instructions: Sequence[Instruction]) -> None:
+        self._instructions = instructions
+        self.writing: dict[str, list[Instruction]] = {}
+        for each in instructions:
+            for name in written(each):
+                self.writing.setdefault(name, []).append(each)
+
+    def of(self, access: Instruction) -> tuple[str, int]:
+        """Returns the register that an access is a number of bytes from, and that number; an empty name where it is
+        from no register."""
+        address = address_of(access)
+        if address is None or not isinstance(address.base, Register):
+            return "", 0
+        base = address.base.name
+        for each in self.writing.get(base, ()):
+            match _number_added(each), each.operands:
+                case int(number), (_, Register(name=other), _) if other != base:
+                    return other, address.offset + number
+        return base, address.offset
+
+    def unstored(self, space: str) -> set[Instruction]:
+        """Returns the loads from a space that no store reaches, as everybody sees: all accesses are numbers of bytes
+        from one register that moves by a number in each iteration."""
+        own = [each for each in self._instructions if each.opcode in (*LOADS, "st", "atom", "red") and each.has(space)]
+        places = {each: self.of(each) for each in own if not each.has("nc")}
+        bases = {base for base, _ in places.values()}
+        moving = [each for base in bases for each in self.writing.get(base, ())]
+        step = _number_added(moving[0]) if len(moving) == 1 else None
+        if len(bases) != 1 or step is None:
+            return set()
+        stored = {offset for each, (_, offset) in places.items() if each.opcode != "ld"}
+        before = {offset - turn * step for offset in stored for turn in range(1, MOST_UNDER_WAY)}
+        found: set[Instruction] = set()
+        behind: set[int] = set()
+        for each, (_, offset) in places.items():
+            if each.opcode != "ld":
+                behind.add(offset)
+            elif offset not in before | behind:
+                found.add(each)
+        return found
+
+
 class Waits:
     """Finds how each load of a kernel is waited for."""
 
@@ -138,7 +187,8 @@ class Waits:
     def _add(self, loop: Loop | None, blocks: list[Block]) -> None:
         inside = [each for block in blocks for each in block.instructions]
         hiding = {space for each in inside if (space := _space(each)) is not None and not each.has("nc")}
-        free = set() if loop is None else {each for space in hiding for each in _unstored(inside, space)}
+        places = _Places(inside)
+        free = set() if loop is None else {each for space in hiding for each in places.unstored(space)}
         way = _Way(carried=_carried(inside) if loop is not None else set(), free=free)
         branched = set() if loop is None else {each for each in blocks if self._is_branched(loop, each)}
         for block in blocks:
@@ -152,7 +202,7 @@ class Waits:
         room = self._room(loop)
         words: Counter[tuple[str | None, int]] = Counter()
         for each, level in way.levels.items():
-            words[_space(each), level] += brought[each] + (ADDRESS if level > 1 else self._of_address(each, inside))
+            words[_space(each), level] += brought[each] + (ADDRESS if level > 1 else self._of_address(each, places))
         # What is computed from what was loaded stays in registers as long, however soon shared memory answers.
         copies = unrolled * _copies(way.levels) if loop is not None else 1
         held = min(max(sum(brought.values()) * unrolled / room, 1.0), copies)
@@ -188,16 +238,14 @@ class Waits:
         is_condition = len(ways) > 1 and loop.blocks.issuperset(ways) and flow.meeting[before] != block.number
         return is_condition and any(_space(each) == "global" for each in block.instructions)
 
-    def _of_address(self, load: Instruction, inside: Sequence[Instruction]) -> int:
+    def _of_address(self, load: Instruction, places: _Places) -> int:
         """Returns the words that the address of a load takes which a loop moves by steps of 64 bits, in two halves;
         one whose step is the wide product of a stride is moved by one instruction, whose registers are free at once."""
-        base, _ = _place_of(load, inside)
-        for each in inside:
-            if each.opcode == "add" and base in written(each) and isinstance(step := each.operands[2], Register):
-                given = (other for block in self.code.flow.blocks for other in block.instructions)
-                return (
-                    0 if any(step.name in written(other) and other.opcode in ("mul", "mad") for other in given) else 1
-                )
+        base, _ = places.of(load)
+        for each in places.writing.get(base, ()):
+            if each.opcode == "add" and isinstance(step := each.operands[2], Register):
+                given = {other.opcode for other in self.code.dataflow.definitions.get(step.name, ())}
+                return 1 if given.isdisjoint(("mul", "mad")) else 0
         return 0
 
     def _room(self, loop: Loop | None) -> float:
@@ -242,42 +290,6 @@ def _space(instruction: Instruction) -> str | None:
     if instruction.opcode not in LOADS:
         return None
     return next((space for space in _SPACES if instruction.has(space)), None)
-
-
-def _unstored(instructions: Sequence[Instruction], space: str) -> set[Instruction]:
-    """Returns the loads of a loop from a space that no store of it reaches, as everybody sees: all accesses are numbers
-    of bytes from one register that moves by a number in each iteration."""
-    own = [each for each in instructions if each.opcode in (*LOADS, "st", "atom", "red") and each.has(space)]
-    places = {each: _place_of(each, instructions) for each in own if not each.has("nc")}
-    bases = {base for base, _ in places.values()}
-    moving = [each for each in instructions if bases & set(written(each))]
-    step = _number_added(moving[0]) if len(moving) == 1 else None
-    if len(bases) != 1 or step is None:
-        return set()
-    stored = {offset for each, (_, offset) in places.items() if each.opcode != "ld"}
-    before = {offset - turn * step for offset in stored for turn in range(1, MOST_UNDER_WAY)}
-    found: set[Instruction] = set()
-    behind: set[int] = set()
-    for each, (_, offset) in places.items():
-        if each.opcode != "ld":
-            behind.add(offset)
-        elif offset not in before | behind:
-            found.add(each)
-    return found
-
-
-def _place_of(access: Instruction, instructions: Sequence[Instruction]) -> tuple[str, int]:
-    """Returns the register that an access in a loop is a number of bytes from, and that number; an empty name where it
-    is from no register."""
-    address = address_of(access)
-    if address is None or not isinstance(address.base, Register):
-        return "", 0
-    base = address.base.name
-    for each in instructions:
-        match _number_added(each), each.operands:
-            case int(number), (_, Register(name=other), _) if base in written(each) and other != base:
-                return other, address.offset + number
-    return base, address.offset
 
 
 def _number_added(instruction: Instruction) -> int | None:
