@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from perfmodel.basics.errors import FeatureError
+from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.operations import DTYPES
@@ -25,7 +26,8 @@ class FootprintFeature(CountedFeature):
     work-group's own cache. With ``block:64``, memory comes in blocks of 64 bytes, and gaps between the elements of an
     array, as strides leave them, are paid for up to that size; of accesses that are not affine,
     each counts the blocks that a work-group touches at once. With ``beyond:65536``, only arrays count of which the
-    launch touches more bytes: less is kept by caches that work-groups share one after the other.
+    launch touches more bytes, and only accesses that by themselves reach further where that is known: less is kept by
+    caches that work-groups share one after the other.
     """
 
     unit = "byte"
@@ -58,7 +60,18 @@ class FootprintFeature(CountedFeature):
         if not self.beyond:
             return found
         whole = self.bytes_of(footprint, counts, sizes, False) if self.by_group else found
-        return np.where(whole > self.beyond, found, 0.0)
+        part = self.part_beyond(footprint, counts, sizes) if footprint.elements is None else 1.0
+        return np.where(whole > self.beyond, found * part, 0.0)
+
+    def part_beyond(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes) -> Floats:
+        """Returns the part of what groups touch of an array that they touch by accesses which reach so far."""
+        total, counting = np.asarray(0.0), np.asarray(0.0)
+        for access in self.own(footprint, counts):
+            made = self.of_groups(access, counts, sizes, self.block or SECTOR)
+            total = total + made
+            counting = counting + (made if reaches_beyond(access, self.beyond) else 0.0)
+        part: Floats = np.divide(counting, total, out=np.ones_like(total), where=total > 0)
+        return part
 
     def bytes_of(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, by_group: bool) -> Floats:
         elements = footprint.by_group if by_group else footprint.elements
@@ -75,17 +88,23 @@ class FootprintFeature(CountedFeature):
         made: Floats = np.asarray(0.0)
         if footprint.touched is not None:
             made = bytes_touched(footprint.touched, block, counts, sizes, item)
+            if not by_group:
+                reaches = [np.inf if access.reach is None else access.reach for access in self.own(footprint, counts)]
+                made = np.minimum(made, sum(reaches) if reaches else np.inf)
         else:
-            own = [a for a in counts.accesses if a.space == "global" and a.variable == footprint.variable]
-            for access in own:
-                if self.direction in ("any", access.direction):
-                    of_groups = self.of_groups(access, counts, sizes, block)
-                    made = made + np.minimum(of_groups, np.inf if by_group or access.reach is None else access.reach)
+            for access in self.own(footprint, counts):
+                of_groups = self.of_groups(access, counts, sizes, block)
+                made = made + np.minimum(of_groups, np.inf if by_group or access.reach is None else access.reach)
         # Where an access goes to is not known, but not further than its array.
         whole = footprint.array_bytes(sizes)
         most = np.inf if whole is None else whole
         bounded: Floats = np.minimum(made, most * (counts.work_groups(sizes) if by_group else 1))
         return bounded
+
+    def own(self, footprint: Footprint, counts: KernelCounts) -> list[AccessCount]:
+        """Returns the accesses whose footprint it is."""
+        own = [a for a in counts.accesses if a.space == "global" and a.variable == footprint.variable]
+        return [access for access in own if self.direction in ("any", access.direction)]
 
     def of_groups(self, access: AccessCount, counts: KernelCounts, sizes: Sizes, block: int) -> Floats:
         """Returns bytes of the blocks that each work-group touches by one access, its executions apart from each
@@ -113,6 +132,11 @@ class FootprintFeature(CountedFeature):
             and self.dtype in (None, footprint.dtype)
             and self.variable in (None, footprint.variable)
         )
+
+
+def reaches_beyond(access: AccessCount, kept: float) -> bool:
+    """Returns True if an access touches more bytes over the launch, or nobody knows how many."""
+    return access.reach is None or access.reach > kept
 
 
 class FootprintFamily(FeatureFamily):

@@ -6,14 +6,14 @@ import numpy as np
 
 from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import SUBGROUP_SIZE, KernelCounts
-from perfmodel.features.footprint import FootprintFeature
+from perfmodel.features.footprint import FootprintFeature, reaches_beyond
 from perfmodel.features.memory_access import AccessPattern, Floats, Sizes
 from perfmodel.features.transactions import LINE_BYTES, TransactionFeature
 from perfmodel.vocabulary.feature_name import FeatureName
 from perfmodel.vocabulary.named_features import CountedFeature, SingleFamily
 
 SECTORS_OF_LINE = LINE_BYTES // SECTOR
-KEPT = 65536
+KEPT = 220000
 """Bytes of an array that caches keep which work-groups share one after the other."""
 
 
@@ -43,7 +43,7 @@ class LoneSectorsFeature(CountedFeature):
         for footprint in counts.footprints:
             if footprint.direction != "load":
                 continue
-            own = [access for access in loads if access.variable == footprint.variable]
+            own = [a for a in loads if a.variable == footprint.variable and reaches_beyond(a, KEPT)]
             touched = sum((sectors[id(access)] for access in own), np.asarray(0.0))
             lone = sum(
                 (

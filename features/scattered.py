@@ -17,7 +17,7 @@ from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = ("load", "store", "atomic")
-FLAGS = ("fresh", "turns")
+FLAGS = ("missed", "turns")
 ALL_OVER = 0.5
 """A group is all over an array that touches this part of its pages, or as many pages for its sectors."""
 DENSE = 0.4
@@ -32,18 +32,20 @@ class ScatteredFeature(CountedFeature):
 
     Attributes:
         reach: bytes; accesses of no more are left out.
-        fresh: whether only blocks count that groups just before have not touched.
-        turns: whether to give bytes by reach: how many times an access goes through all that it touches.
+        missed: whether only blocks count that a last-level cache no longer has, as far as ids and arguments alone say
+            where accesses go; of others, all count.
+        turns: whether to give bytes by reach: how many times an access goes through all that it touches. With
+            ``missed``, only of accesses of which it is not known what a cache has.
     """
 
     unit = "byte"
 
     def __init__(
-        self, name: FeatureName, direction: str | None, block: int, reach: float, fresh: bool, turns: bool
+        self, name: FeatureName, direction: str | None, block: int, reach: float, missed: bool, turns: bool
     ) -> None:
         super().__init__(name)
         self.direction, self.block, self.reach = direction, block, reach
-        self.fresh, self.turns = fresh, turns
+        self.missed, self.turns = missed, turns
         self.unit = "turn" if turns else "byte"
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
@@ -77,7 +79,7 @@ class ScatteredFeature(CountedFeature):
         if None not in access.group_strides.values():
             return False
         return access.addresses is not None or (
-            self.fresh and (access.touched is None or _is_all_over(counts, access, sizes))
+            self.missed and (access.touched is None or _is_all_over(counts, access, sizes))
         )
 
     def counted(self, moved: Floats, reach: Floats) -> Floats:
@@ -89,7 +91,9 @@ class ScatteredFeature(CountedFeature):
             of_one = max(self.block, access.bits // 8) * moved_on(access, self.block, sizes)
         # What is touched as a whole comes as fast as from neighbouring addresses.
         of_one = np.where(of_one * DENSE > access.bits // 8, of_one, 0.0)
-        part = access.fresh if self.fresh and access.fresh is not None else 1.0
+        part = 1.0
+        if self.missed and access.missed is not None:
+            part = 0.0 if self.turns else access.missed
         moved: Floats = access.executions.workitem(sizes) * of_one * part
         return moved
 
@@ -137,4 +141,4 @@ class ScatteredFamily(FeatureFamily):
                 raise unknown_word(name, word, ("global", *DIRECTIONS, *FLAGS, "block:32", "reach:>8000000"))
         if not space or block is None:
             raise FeatureError(f"feature {name.text!r} is of global memory's blocks; write {self.examples[1]}")
-        return ScatteredFeature(name, direction, block, reach, "fresh" in flags, "turns" in flags)
+        return ScatteredFeature(name, direction, block, reach, "missed" in flags, "turns" in flags)

@@ -65,9 +65,9 @@ LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
 LINES, SECTORS = (f"f_mem_transactions_global_load_block:{size}" for size in (128, 32))
 STORED_LINES, STORED_SECTORS = (f"f_mem_transactions_global_store_block:{size}" for size in (128, 32))
 STORED = "f_mem_footprint_global_store_granularity:workgroup_block"
-MISSED = "f_mem_scattered_global_load_fresh_block:32_reach:>8000000"
+MISSED = "f_mem_scattered_global_load_missed_block:32_reach:>8000000"
 REPEATED = "f_mem_repeated_global_load_block:32"
-TURNS = "f_mem_scattered_global_load_fresh_turns_block:32_reach:>8000000"
+TURNS = "f_mem_scattered_global_load_missed_turns_block:32_reach:>8000000"
 STRAY, STRAY_TURNS = (name.replace("_load", "_store") for name in (MISSED, TURNS))
 
 # Private arrays in memory: their elements of neighbours lie side by side, and stores go through to the second level.
@@ -143,7 +143,7 @@ unfilled = max(f_mem_footprint_global_store_block:32 - f_mem_footprint_global_st
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
 l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2_scratch * written
            + p_l2_atomic * f_mem_transactions_global_atomic_passes:32
-           + p_l2_load * {LOADED}_beyond:65536 + p_l2_single * f_mem_lone_sectors
+           + p_l2_load * {LOADED}_beyond:220000 + p_l2_single * f_mem_lone_sectors
            + p_l2_line * {STORED_LINES}
            + p_l2_partial * (missed * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
@@ -158,14 +158,14 @@ fresh    = whole * {FRESH}
 far      = min({WAITS}:longest, fresh + ({FRESH} - fresh) * lost + max({WAITS}:longest - {FRESH}, 0) * evicted)
 shared   = min(f_mem_footprint_global_load_block:64 / max({LOADED}, 1), 1) ** 0.5
 called   = {CALLED}
-waits    = p_wait_scratch * f_mem_waits_scratch_granularity:longest
+waits    = (p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 4)) * f_mem_waits_scratch_granularity:longest
            + p_wait_near * {WAITS}:longest + p_wait_load * far + p_wait_dram * missed * shared * min(far, fresh)
            + p_wait_local * f_mem_waits_local_granularity:longest
            + p_wait_op * {ONE_BY_ONE}
            + p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW}
            + 32 * p_units * (lines + local)
 latency  = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
-chip     = overlap(compute, l1, latency, tensor, p_chip)
+chip     = overlap(overlap(compute, l1, tensor, p_chip), latency, p_hide)
 transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend, p_overlap))
 """
 
@@ -281,6 +281,7 @@ class Gpu(Recipe):
             "p_near_scratch": {"value": 2e5, "min": 2e4, "max": 3e5},
             "p_near_loaded": LOADED_BYTES,
             "p_near_constant": {"value": 2500, "min": 2048, "max": 4096},
+            "p_wait_scratch": {"value": 2e-8, "min": 5e-9, "max": 6e-8},
             "p_wait_near": {"value": 2e-8, "min": 1e-8, "max": 2.8e-8},
             "p_wait_load": {"value": 2e-7, "min": 5e-8, "max": 1e-6},
             "p_wait_dram": {"value": 2e-7, "min": 5e-8, "max": 1e-6},

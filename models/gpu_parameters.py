@@ -46,7 +46,7 @@ LESS_SCRATCH = (
     "memory in their place, would help"
 )
 OWN_BYTES = "{:.3g} bytes of private arrays for each work-item, which come from there as well"
-SCATTERED = "f_mem_scattered_global_{}_fresh_block:32_reach:>8000000"
+SCATTERED = "f_mem_scattered_global_{}_missed_block:32_reach:>8000000"
 
 
 def _rate(name: str, lanes: int | None = None) -> dict[str, Any]:
@@ -415,7 +415,7 @@ PARAMETERS: dict[str, Meaning] = {
         "waits for private arrays that lie in memory",
         {"{:.3g} in each work-item": "f_mem_waits_scratch_granularity:longest / f_work_items"} | FILLED,
         LESS_SCRATCH,
-        **_wait("p_wait_scratch", 40.7, 478.8),
+        **_wait("p_wait_scratch", 40.7, 40.7),
     ),
     "p_wait_near": Meaning(
         "waits for loads that the first-level cache has, one after another",
@@ -475,7 +475,8 @@ PARAMETERS: dict[str, Meaning] = {
         "how well the first-level cache and local memory overlap: 1 where one unit is both",
         reads={"p = {:.3g}": "p_apart"},
     ),
-    "p_chip": Meaning("how well instructions, first-level caches and waits overlap", reads={"p = {:.3g}": "p_chip"}),
+    "p_chip": Meaning("how well instructions and first-level caches overlap", reads={"p = {:.3g}": "p_chip"}),
+    "p_hide": Meaning("how well waits hide behind what else a compute unit does", reads={"p = {:.3g}": "p_hide"}),
     "p_overlap": Meaning("how well compute units, caches and memory overlap", reads={"p = {:.3g}": "p_overlap"}),
 }
 

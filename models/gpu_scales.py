@@ -63,7 +63,7 @@ SCALES: dict[str, str] = {
     "p_scatter": "1 / f_device_dram_bandwidth",
     "p_scatter_store": "1 / f_device_dram_bandwidth",
     "p_dram": "1 / f_device_dram_bandwidth",
-    "p_wait_scratch": "f_device_l2_latency / f_device_clock",
+    "p_wait_scratch": "f_device_l1_latency / f_device_clock",
     "p_wait_near": "f_device_l1_latency / f_device_clock",
     "p_wait_load": "f_device_l2_latency / f_device_clock",
     "p_wait_dram": "f_device_dram_latency / f_device_clock",

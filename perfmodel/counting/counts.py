@@ -146,7 +146,7 @@ class AccessCount:
             strides along the local axes are not constant, and these addresses are known.
         reach: about how many bytes the access touches over the launch, where that was found out from such addresses;
             of a table that the program declares in constant memory, what a work-group touches, at most all.
-        fresh: the part of what a group touches that groups just before have not touched, likewise.
+        missed: the part of what a group touches that a last-level cache no longer has, likewise.
         touched: blocks that a sub-group touches in one execution, as emulated groups showed where data decide on
             addresses; None where nobody looked.
         passes: cycles of banks that a sub-group's access to local memory takes, and passes of atomics, likewise.
@@ -170,7 +170,7 @@ class AccessCount:
     pattern: str = ""
     addresses: tuple[tuple[int, ...], ...] | None = None
     reach: int | None = None
-    fresh: float | None = None
+    missed: float | None = None
     recorded: Callable[[int, str, int], float] | None = None
     touched: Blocks | None = None
     passes: float | None = None

@@ -19,6 +19,7 @@ from perfmodel.kernels.arguments import Scalar as Number
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.emulation_profile import EmulationProfile, frame
 from perfmodel.kernels.launch import PTX
+from perfmodel.kernels.sample_size import PARTS
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel, walks
 from perfmodel.opencl_c.emulation import Emulation, Finding, LocalBytes, Machine, Random
@@ -42,6 +43,7 @@ def emulate(
     steps: int | None = None,
     work: float = math.inf,
     seed: int = 0,
+    samples: int = PARTS,
 ) -> Profile:
     """Runs some work-groups of a kernel in numpy, on any machine, and records what they do (Panwar et al., IV-C).
 
@@ -51,7 +53,8 @@ def emulate(
     Args:
         arrays: contents of array arguments; of those left out, random numbers as in a measurement: from 0.5 to 1.5,
             or whole ones from 1 to 7.
-        groups: ``first``; ``sample``: one by `seed` out of each of 16 parts of the grid; ``all``; or the ids of groups.
+        groups: ``first``; ``sample``: one by `seed` out of each of 16 parts of the grid, or of as many as `samples`
+            says; ``all``; or the ids of groups.
         machine: what is recorded depends on a device's sub-groups, transactions and banks.
         checks: whether to look for races, uninitialised local memory and divergent barriers.
         extrapolate: whether iterations of uniform loops may be counted without being run; results are unknown then.
@@ -104,6 +107,7 @@ def emulate(
         extrapolate=extrapolate,
         seed=seed,
         work=work,
+        samples=samples,
         **options,
     )
     return Profile(kernel, lowered, launch.global_size, launch.local_size, emulation)

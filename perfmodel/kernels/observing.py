@@ -12,6 +12,7 @@ import numpy as np
 from perfmodel.counting import resampling
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.emulation import Profile, emulate
+from perfmodel.kernels.sample_size import large_enough
 from perfmodel.kernels.touched import LINE_BYTES, TouchedByGroups, touched
 from perfmodel.opencl_c.emulation import Machine
 from perfmodel.opencl_c.static.branch_statistics import BranchRun, Observed, observed
@@ -44,7 +45,16 @@ def seen(kernel: BoundKernel, arrays: Mapping[str, Any] | None, groups: str, see
         arrays, groups, seed: see `perfmodel.emulate`.
     """
     work = kernel.program.as_opencl().budget * MOST_WORK_FOR_DATA
-    profile = _emulated(kernel, arrays, groups=groups, seed=seed, work=work)
+    options: dict[str, Any] = {"groups": groups, "seed": seed, "work": work}
+    if groups == "sample":
+        profile = large_enough(
+            lambda parts: _emulated(kernel, arrays, **options, samples=parts),
+            lambda found: found.emulation.blocks[:, :, 1].sum(axis=1),
+            lambda found: found.emulation.seconds,
+            kernel.program.as_opencl().budget,
+        )
+    else:
+        profile = _emulated(kernel, arrays, **options)
     emulation = profile.emulation
     items, ran = math.prod(emulation.local_size), len(emulation.groups)
     entered = items, math.ceil(items / emulation.machine.subgroup_size), 1

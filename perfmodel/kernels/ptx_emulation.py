@@ -19,7 +19,7 @@ from perfmodel.ptx.code import Code
 from perfmodel.ptx.emulation.bulk_copies import described
 from perfmodel.ptx.emulation.emulation import Emulation, emulate
 from perfmodel.ptx.emulation.execution import MOST_STEPS
-from perfmodel.ptx.emulation.launch import Buffer, Given, Launch
+from perfmodel.ptx.emulation.launch import STRATA, Buffer, Given, Launch
 from perfmodel.ptx.emulation.memory import PAGE
 
 
@@ -33,13 +33,14 @@ def emulated(
     steps: int | None = None,
     extrapolate: bool = False,
     budget: float = math.inf,
+    samples: int = STRATA,
 ) -> Emulation:
     """Emulates blocks of a kernel's launch.
 
     Args:
         arrays: what arrays hold, as numpy arrays or as words say it (`perfmodel.kernels.array_contents`); the others
             hold random numbers, as in a measurement.
-        groups, width, seed, steps, extrapolate, budget: see `perfmodel.ptx.emulation.emulation.emulate`.
+        groups, width, seed, steps, extrapolate, budget, samples: see `perfmodel.ptx.emulation.emulation.emulate`.
     """
     names = [array.name for array in launch.arrays()]
     variables = [each.name for each in code.kernel.variables.values() if each.space in ("global", "const")]
@@ -61,7 +62,7 @@ def emulated(
     shape = Launch(
         grid=grid, block=launch.local_size, arguments=tuple(given), shared=launch.shared_bytes, variables=contents
     )
-    return emulate(code, shape, _blocks(groups, grid), width, seed, steps or MOST_STEPS, extrapolate, budget)
+    return emulate(code, shape, _blocks(groups, grid), width, seed, steps or MOST_STEPS, extrapolate, budget, samples)
 
 
 def _blocks(groups: Any, grid: tuple[int, ...]) -> Any:

@@ -19,6 +19,7 @@ from perfmodel.device.launch_shape import check_shape, listed
 from perfmodel.kernels.arguments import Argument, Array, Derived, Described, Scalar, Struct
 from perfmodel.kernels.declared_program import DeclaredProgram
 from perfmodel.kernels.launch import PTX, Launch
+from perfmodel.kernels.sample_size import large_enough
 from perfmodel.kernels.size_expression import Extent, SizeExpression
 
 if TYPE_CHECKING:
@@ -132,7 +133,15 @@ class PtxProgram(DeclaredProgram):
                 "extrapolate": True,
                 "budget": self.budget * MOST_WORK,
             }
-            emulation = self.emulated(values, **options)
+            if self.groups == "sample":
+                emulation = large_enough(
+                    lambda parts: self.emulated(values, **options, samples=parts),
+                    lambda found: found.work,
+                    lambda found: found.seconds,
+                    self.budget,
+                )
+            else:
+                emulation = self.emulated(values, **options)
             arrays = {each.name: (str(each.dtype), each.size) for each in self.launch(values).arrays()}
             self._counts[key] = counts_of(emulation, arrays, frozenset(self.arrays), subgroup_size)
         return self._counts[key]

@@ -45,6 +45,9 @@ USUAL_SLOPE = 0.3
 H200)."""
 LEAST_SCALE = 0.005
 """Errors of less than half a per cent are those of the clock."""
+OF_OTHERS = 1.6
+"""Kernels that no generator made are off by so many times more than generators' that a fit has not seen. Of 133 kernels
+of 68 public repositories (one NVIDIA H200), 77 % lay in 90 % intervals that were not widened so, and 89 % in these."""
 FARTHEST = 10.0
 """Elasticities beyond this are those of a sum that all but cancels; the distance is as large as it gets."""
 WORST = np.log(1e3)

@@ -17,7 +17,7 @@ from perfmodel.counting.resampling import deviation
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.replica import replicas
 from perfmodel.modelling.fitted import Fitted
-from perfmodel.modelling.intervals import between, sensitivities
+from perfmodel.modelling.intervals import OF_OTHERS, between, sensitivities
 from perfmodel.modelling.unpriced import unpriced
 from perfmodel.vocabulary.named_features import CountedFeature, evaluate_all
 
@@ -63,11 +63,18 @@ class Prediction:
             raise PerfmodelError(f"level={level!r} is no probability; give one between 0 and 1, such as 0.9")
         known = self.calibration.held_out
         quantile = known.quantile if known else NormalDist().inv_cdf
-        ends = between(self.seconds, self._of_model, quantile, level, self._beside)
+        ends = between(self.seconds, self._of_model * self._foreignness, quantile, level, self._beside)
         is_unknown = np.isnan(self.scale)
         lower, upper = (np.where(is_unknown, open_, end) for open_, end in zip((0, np.inf), ends, strict=True))
         open_ended = np.any([np.zeros(is_unknown.shape, dtype=bool), *self.unpriced.values()], axis=0)
         return np.minimum(lower, upper), np.where(open_ended, np.inf, upper)
+
+    @property
+    def _foreignness(self) -> float:
+        """By how much the errors of kernels that no generator made exceed those of families left out, if these are
+        known."""
+        known = self.calibration.held_out
+        return OF_OTHERS if known and known.held_out == "families" and not self.kernel.variant else 1.0
 
     @cached_property
     def scale(self) -> Floats:

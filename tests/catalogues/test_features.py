@@ -394,7 +394,7 @@ def test_tiles_are_not_scattered_whatever_shape_a_group_brings_them_in() -> None
     }"""
     tile = "j * n + get_group_id(0) * 64 + (item % 8) * 8 + item / 8"
     hashed = source.replace(tile, "((uint)get_global_id(0) * 2654435761u + j) % 16777216u")
-    feature = pm.feature("f_mem_scattered_global_load_fresh_block:32_reach:>8000000")
+    feature = pm.feature("f_mem_scattered_global_load_missed_block:32_reach:>8000000")
     found = [
         feature.eval(pm.Kernel.from_opencl(text, "k", "n", 64, {"a": "n * n", "out": "n"}, n=4096).as_compiled())
         for text in (source, hashed)

@@ -9,7 +9,7 @@ import pytest
 import perfmodel as pm
 
 ITEMS, LOADS, SPAN = 8192, 16, 2**23
-NAME = "f_mem_scattered_global_load_fresh_block:32_reach:>8000000"
+NAME = "f_mem_scattered_global_load_missed_block:32_reach:>8000000"
 SOURCE = """uint hash(uint x) {{ x *= 2654435761u; return x ^ (x >> 15); }}
 __kernel void k(__global const float *a, __global float *o, const int m, const int n)
 {{

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfmodel import Kernel, emulate
+from perfmodel import Kernel, emulate, feature
 from perfmodel.basics.errors import EmulationError, KernelError, PerfmodelWarning, SourceError
 from perfmodel.kernels.cuda_declarations import UNNAMED, code_of_kernel, full_name, without
 
@@ -272,3 +272,29 @@ class TestCompiled:
         assert Kernel.from_cuda(source, "f<short>", 1, 1, {"x": 1}).name == "f<short>"
         found = Kernel.from_cuda(source.replace("T,", "T = int,"), None, 1, 1, {"x": 1})
         assert emulate(found, {"x": np.zeros(1, "int32")}).array("x")[0] == 4
+
+
+ROWS_IN_SHARED = """__constant__ float weights[4];
+__global__ void scaled_rows(const float *a, float *out, int width, int height)
+{
+    __shared__ int row[16];
+    __shared__ float values[64 * 16];
+    const int x = blockIdx.x * 64 + threadIdx.x;
+    if (threadIdx.x < 16) row[threadIdx.x] = min(blockIdx.y * 16 + threadIdx.x, height - 1) * width;
+    __syncthreads();
+    for (int j = 0; j < 16; j++) values[j * 64 + threadIdx.x] = weights[j & 3] * a[row[j] + x];
+    __syncthreads();
+    float s = 0;
+    for (int j = 0; j < 16; j++) s += values[j * 64 + 63 - threadIdx.x];
+    out[blockIdx.y * width + x] = s;
+}"""
+
+
+def test_what_one_shared_array_holds_does_not_place_loads_by_another() -> None:
+    width, height = 4096, 1024
+    extents = {"a": width * height, "out": width * height // 16}
+    grid = (width // 64, height // 16)
+    kernel = Kernel.from_cuda(ROWS_IN_SHARED, "scaled_rows", grid, 64, extents, width=width, height=height)
+    counted = kernel.as_compiled().as_countable()
+    assert feature("f_mem_scattered_global_load_missed_block:32_reach:>8000000").eval(counted) == 0
+    assert feature("f_mem_footprint_global_load_block:32_var:{a}").eval(counted) == pytest.approx(4 * width * height)

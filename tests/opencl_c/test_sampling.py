@@ -118,3 +118,48 @@ def test_banks_of_local_memory_are_those_of_places() -> None:
     made = pm.Kernel.from_opencl(source, "k", 4096, 64, {"o": 4096, "s": 4 * 256})
     # Eight work-items of a sub-group at a time are one row of 32 words apart.
     assert pm.feature("f_mem_transactions_local_store_banks:32").eval(made) == 4096 // 32 * 8
+
+
+WIDTH, HEIGHT, KEPT = 2048, 1024, 2**19
+
+
+@pytest.mark.parametrize("column", ["(x * 9 + y * 5)", "(x * x * 3 + y)", "(x / 4 + y * 16)", "(y * 8)"])
+def test_misses_of_a_last_level_cache_are_those_of_the_accesses_before(column: str) -> None:
+    source = f"""__kernel void k(__global float *o, __global const float *a) {{
+    const uint x = get_global_id(1), y = get_global_id(0);
+    o[x * {WIDTH} + y] = a[y * {4 * WIDTH} + {column} % {4 * WIDTH}];
+}}"""
+    extents = {"o": WIDTH * HEIGHT, "a": 4 * WIDTH * WIDTH}
+    made = pm.Kernel.from_opencl(source, "k", (WIDTH, HEIGHT), (256, 1), extents)
+    x, y = np.meshgrid(np.arange(HEIGHT), np.arange(WIDTH), indexing="ij")
+    columns = eval(column.replace("/", "//"), {"x": x, "y": y}) % (4 * WIDTH)
+    sectors = ((y * 4 * WIDTH + columns) // 8).ravel()
+    last = np.full(sectors.max() + 1, -(2**40))
+    last[sectors] = np.arange(len(sectors)) - len(sectors)  # the launch before
+    missed = 0
+    for start in range(0, len(sectors), WIDTH):  # no sector twice in a row of work-items
+        own = sectors[start : start + WIDTH]
+        missed += int(np.sum(start - last[own] > KEPT))
+        last[own] = start
+    found = float(pm.feature("f_mem_scattered_global_load_missed_block:32").eval(made))
+    assert found / 32 / len(sectors) == pytest.approx(
+        missed / len(sectors), abs=0.1
+    )  # where launches meet, some find what the one before left
+
+
+TABLE = """__constant float weights[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+__kernel void k(__global const float *a, __global float *o, const int m, const int n) {
+    const int i = get_global_id(0);
+    float s = 0;
+    for (int j = 0; j < END; j++) s += weights[PLACE] * a[i + j * n];
+    o[i] = s;
+}"""
+
+
+@pytest.mark.parametrize(("end", "place", "is_loaded"), [("5", "j", False), ("m", "(j&7)", True), ("5", "(i&7)", True)])
+def test_places_of_tables_that_are_known_are_operands(end: str, place: str, is_loaded: bool) -> None:
+    options = [f"-DEND={end}", f"-DPLACE={place}"]
+    kernel = pm.Kernel.from_opencl(TABLE, "k", "n", 64, {"a": "5 * n", "o": "n"}, options=options, m=5, n=4096)
+    feature = pm.feature("f_mem_access_global_load_tag:constant")
+    assert float(feature.eval(kernel)) > 0
+    assert (float(feature.eval(kernel.as_compiled())) > 0) is is_loaded

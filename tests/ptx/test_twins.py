@@ -99,6 +99,6 @@ def test_gathers_of_given_places_jump_about_in_both_languages() -> None:
     twin = TWINS["gather"]
     at = np.random.default_rng(19).integers(0, twin.sizes["n"], 4194304, np.int32)
     cuda, opencl = (kernel.as_countable({"at": at}) for kernel in (twin.cuda(), twin.opencl()))
-    jumping = feature("f_mem_scattered_global_load_fresh_block:32_reach:>8000000")
+    jumping = feature("f_mem_scattered_global_load_missed_block:32_reach:>8000000")
     assert float(jumping.eval(cuda)) == pytest.approx(32 * 4194304, rel=0.01)
     assert float(calibration().predict(cuda)) == pytest.approx(float(calibration().predict(opencl)), rel=0.02)

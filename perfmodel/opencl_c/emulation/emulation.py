@@ -35,7 +35,7 @@ STEPS = 2_000_000
 _USUAL = Machine()
 LANES = 16_384
 """A batch has so many work-items, unless one group has more."""
-_SAMPLED = 16
+SAMPLES = 16
 """A sample has a group at random out of each of so many parts of the grid, so that all of it has its share."""
 
 
@@ -125,13 +125,15 @@ def emulate(
     write_back: bool = False,
     global_offset: Sequence[int] = (0, 0, 0),
     seed: int = 0,
+    samples: int = SAMPLES,
 ) -> Emulation:
     """Runs work-groups of a kernel.
 
     Args:
         arguments: by parameter: arrays (changed only if `write_back`), `Zeros`, `Random`; `LocalBytes`; numbers, arrays
             of a vector's numbers, a struct's bytes. The same array given twice is the same memory.
-        groups: ``first``, ``all``, ``sample`` (one by `seed` out of each of 16 parts of the grid), or their ids.
+        groups: ``first``, ``all``, ``sample`` (one by `seed` out of each of some parts of the grid), or their ids.
+        samples: so many parts of the grid.
         checks: whether races, barriers and so on are looked after; addresses are always.
         extrapolate: whether long loops may be counted from some of their iterations. Not done for ``all`` groups or
             with `write_back`, as results would be wrong.
@@ -148,7 +150,7 @@ def emulate(
     whole, local, dimensions = _sizes(kernel, global_size, local_size)
     counts = (whole[0] // local[0], whole[1] // local[1], whole[2] // local[2])
     offset = _three(global_offset, 0, "global_offset")
-    numbers = _chosen(groups, counts, seed)
+    numbers = _chosen(groups, counts, seed, samples)
     bound = bind(kernel, arguments, write_back)
     code = code_of(kernel)
     findings, group_races = FindingLog(), GroupRaces(len(numbers) > 1)
@@ -230,7 +232,7 @@ def _sizes(
 _check = lru_cache(64)(check_shape)
 
 
-def _chosen(groups: str | Sequence[tuple[int, ...] | int], counts: Size3, seed: int) -> Integers:
+def _chosen(groups: str | Sequence[tuple[int, ...] | int], counts: Size3, seed: int, samples: int) -> Integers:
     """Returns linear numbers of the groups to emulate."""
     total = prod(counts)
     if isinstance(groups, str):
@@ -239,7 +241,7 @@ def _chosen(groups: str | Sequence[tuple[int, ...] | int], counts: Size3, seed: 
         if groups == "all":
             return np.arange(total)
         if groups == "sample":
-            ends = np.arange(min(total, _SAMPLED) + 1) * total // min(total, _SAMPLED)
+            ends = np.arange(min(total, samples) + 1) * total // min(total, samples)
             return np.random.default_rng(seed).integers(ends[:-1], ends[1:])
         raise KernelError(
             f"groups={groups!r} is none of 'first', 'all' and 'sample'{nearest(groups, ('first', 'all', 'sample'))}"

@@ -116,6 +116,8 @@ class StaticAccesses:
         strides = self._strides(known, unit, region, loops)
         if known is None:
             strides |= self._steps(pointer, unit, loops)
+        elif direction == "load" and self._is_operand(access, strides, loops):
+            return
         pattern = access_class(known.offset if known else None, unit, space, self.domains, region)
         is_kept = self.is_compiled and direction == "load" and space in ("global", "local")
         address = None if known is None else known.offset.single
@@ -127,11 +129,19 @@ class StaticAccesses:
         if space == "global" and variable is not None and variable in self.arrays:
             self.waiting.append((variable, self.arrays[variable], direction, known, region, unit))
 
+    def _is_operand(self, access: low.Access, strides: Mapping[str, Stride], loops: Sequence[low.Loop]) -> bool:
+        """Returns True for a place in a table of constant memory that is known once loops are written out: machine
+        instructions have it as an operand, and load nothing."""
+        if not self.is_compiled or access.space != "constant" or access.variable in self.arrays:
+            return False
+        written = {coordinate(loop.name) for loop in loops if loop.name in self.waits.written_out}
+        return all(stride == _stride(ZERO) for name, stride in strides.items() if name not in written)
+
     @property
     def needs_numbers(self) -> bool:
         """Returns whether the access that was added last has an address that sizes decide on."""
-        count, rest = self.found[-1]
-        if rest is None or self.sampler is not None or not count.has_unknown_address:
+        count, rest = self.found[-1] if self.found else (None, None)
+        if count is None or rest is None or self.sampler is not None or not count.has_unknown_address:
             return False
         access, pointer, place, _ = rest
         return access.space in ("global", "constant", "local") and self._sampled(pointer, place) is None
@@ -236,7 +246,7 @@ class StaticAccesses:
         if not is_far:
             return count
         known = [each for each in (count.reach, sampled.reach) if each is not None]
-        return replace(count, reach=min(known, default=None), fresh=sampled.fresh)
+        return replace(count, reach=min(known, default=None), missed=sampled.missed)
 
     def _sampled(self, pointer: low.Expression, place: PointsTo | None) -> SampledAddresses | None:
         if self.sampler is None:

@@ -31,8 +31,19 @@ POINTS = 16384
 """So many work-items of the whole launch are looked at to see how much of an array an access reaches."""
 REACH_BLOCK = 32
 """The blocks that are counted for that have so many bytes."""
-TOGETHER = 128
-"""So many groups are looked at for what they share."""
+BEFORE, AFTER = 2**19, 2**17
+"""Whether a last-level cache of tens of megabytes has a block is decided by so many accesses before, a sector each; so
+many accesses are asked about."""
+UNLIKE = 0.382
+"""They begin at this part of the launch, as halves and quarters are where squares mirror themselves."""
+TOGETHER = 1024
+"""About so many groups run at a time on a device."""
+EVERY = 16
+"""One of so many blocks is looked at for that."""
+GOLDEN = 2654435761
+"""Knuth's multiplicative hash chooses them."""
+AT_ONCE = 2**15
+"""Addresses of so many work-items are computed at a time, which stay in a processor's cache."""
 WORTH_LOOKING = 2**22
 """Less reach than this many bytes is kept by caches as a whole."""
 ALIGNED = 256
@@ -48,17 +59,20 @@ class SampledAddresses:
     Attributes:
         groups: for some work-groups, where their first work-items are, in bytes from a multiple of `ALIGNED`.
         reach: about how many bytes it touches over the launch, in blocks of `REACH_BLOCK`; None if that is not known.
-        fresh: the part of a group's blocks that no group just before has touched; None if that is not known.
+        missed: the part of its accesses to blocks that none of the `BEFORE` accesses by groups just before has gone to;
+            None if that is not known.
     """
 
     groups: tuple[tuple[int, ...], ...]
     reach: int | None
-    fresh: float | None
+    missed: float | None
 
     def scaled(self, times: Fraction) -> SampledAddresses:
         """Returns the addresses of pixels that take so many times the bytes that they were thought to."""
+        if times == 1:
+            return self
         groups = tuple(tuple(int(address * times) for address in group) for group in self.groups)
-        return SampledAddresses(groups, None if self.reach is None else int(self.reach * times), self.fresh)
+        return SampledAddresses(groups, None if self.reach is None else int(self.reach * times), self.missed)
 
 
 def addresses_of_group(address: Polynomial, domains: Domains) -> tuple[int, ...] | None:
@@ -118,35 +132,62 @@ class AddressSampler:
         def evaluated(sample: _Evaluator) -> Lanes | None:
             ids = {"group": sample.groups, "local": sample.items}
             values: dict[str, Any] = {name: ids[kind][axis] for name, (kind, axis) in axes.items()}
-            random = np.random.default_rng(SEED + 2)
+            random, rest = np.random.default_rng(SEED + 2), sample.iterations
             for counter, most in sorted(counters.items()):
                 if not is_coordinate(counter):
                     return None
-                is_first = sample is not self._some_items or most is None
-                values[counter] = 0 if is_first else random.integers(0, most, POINTS, endpoint=True)
+                extent = 1 if most is None else int(most) + 1
+                if sample is self._some_items:
+                    values[counter] = random.integers(0, extent, POINTS)
+                else:
+                    values[counter], rest = rest % extent, rest // extent
             found = address.at(values)
             return None if found is None else np.asarray(found)
 
-        found = self._sampled(evaluated)
-        return replace(found, reach=None) if found is not None and None in counters.values() else found
+        extents = [int(most) + 1 for most in counters.values() if most is not None]
+        found = self._sampled(evaluated, math.prod(extents))
+        if found is None or len(extents) == len(counters):
+            return found
+        return replace(found, reach=None, missed=None)
 
-    def _sampled(self, address: Callable[[_Evaluator], Lanes | None]) -> SampledAddresses | None:
-        """Returns the addresses of what a function says of samples of work-items."""
+    def _sampled(self, address: Callable[[_Evaluator], Lanes | None], iterations: int = 1) -> SampledAddresses | None:
+        """Returns the addresses of what a function says of samples of work-items, each so many times."""
         addresses = address(self._some_groups)
         if addresses is None:
             return None
         rows = np.broadcast_to(addresses, (GROUPS * self._items,)).reshape(GROUPS, self._items)
         groups = tuple(tuple((row - row.min() // ALIGNED * ALIGNED).tolist()) for row in rows)
         reach = _distinct(self._blocks(address, self._some_items)) * REACH_BLOCK
-        return SampledAddresses(groups, reach, self._fresh(address, reach))
+        missed = self._missed(address, iterations) if reach >= WORTH_LOOKING else 0.0
+        return SampledAddresses(groups, reach, missed)
 
-    def _fresh(self, address: Callable[[_Evaluator], Lanes | None], reach: int) -> float:
-        """Looks at groups that run about together; what caches keep as a whole is not worth looking at."""
-        if reach < WORTH_LOOKING:
-            return 1.0
-        blocks = self._blocks(address, self._neighbouring_groups)
-        by_group = distinct(np.arange(len(blocks)) // self._items * (int(blocks.max()) + 1) + blocks)
-        return len(distinct(blocks)) / len(by_group)
+    def _missed(self, address: Callable[[_Evaluator], Lanes | None], iterations: int) -> float:
+        """Returns the part of some accesses in a row whose blocks none of the `BEFORE` accesses just before has
+        touched."""
+        first = round(math.prod(self.group_counts) * iterations * UNLIKE)
+        before, after = BEFORE // self._items, AFTER // self._items
+        kept = distinct(self._chosen_blocks(address, iterations, first, first + before))
+        asked = self._chosen_blocks(address, iterations, first + before, first + before + after)
+        return (len(distinct(np.concatenate([kept, asked]))) - len(kept)) / max(len(asked), 1)
+
+    def _chosen_blocks(
+        self, address: Callable[[_Evaluator], Lanes | None], iterations: int, start: int, end: int
+    ) -> Lanes:
+        """Returns the blocks of groups' executions in their order, as far as they are among those that are looked at.
+
+        Some groups run together, and go through their loops side by side. The launch's end comes before its beginning,
+        as it mostly is run several times.
+        """
+        total = math.prod(self.group_counts)
+        together, step = min(TOGETHER, total), max(AT_ONCE // self._items, 1)
+        found = []
+        for begin in range(start, end, step):
+            of_wave, group = np.divmod(np.arange(begin, min(begin + step, end)), together)
+            wave, iteration = np.divmod(of_wave, iterations)
+            sample = self._first_items((wave * together + group) % total, iteration)
+            blocks = self._blocks(address, sample)
+            found.append(blocks[(blocks * GOLDEN & (2**32 - 1)) < 2**32 // EVERY])
+        return np.concatenate(found)
 
     @staticmethod
     def _blocks(address: Callable[[_Evaluator], Lanes | None], sample: _Evaluator) -> Lanes:
@@ -167,13 +208,6 @@ class AddressSampler:
         return self._first_items(chosen)
 
     @cached_property
-    def _neighbouring_groups(self) -> _Evaluator:
-        """Holds the first work-items of groups in their order, from the middle of the launch on."""
-        total = math.prod(self.group_counts)
-        count = min(TOGETHER, total)
-        return self._first_items(np.arange(count) + (total - count) // 2)
-
-    @cached_property
     def _some_items(self) -> _Evaluator:
         """Holds random work-items of the launch."""
         random = np.random.default_rng(SEED + 1)
@@ -181,10 +215,11 @@ class AddressSampler:
         items = random.integers(0, math.prod(self.local_size), POINTS)
         return _Evaluator(self, _unravelled(groups, self.group_counts), _unravelled(items, self.local_size))
 
-    def _first_items(self, chosen: Lanes) -> _Evaluator:
+    def _first_items(self, chosen: Lanes, iterations: Lanes | None = None) -> _Evaluator:
+        """Holds the first work-items of groups, each in an iteration of all loops; in the first unless said."""
         groups = np.repeat(_unravelled(chosen, self.group_counts), self._items, axis=1)
         items = np.tile(_unravelled(np.arange(self._items), self.local_size), len(chosen))
-        return _Evaluator(self, groups, items)
+        return _Evaluator(self, groups, items, 0 if iterations is None else np.repeat(iterations, self._items))
 
 
 class _Evaluator:
@@ -192,10 +227,11 @@ class _Evaluator:
 
     Args:
         groups, items: ids of groups, and of work-items in them, a row for each axis.
+        iterations: the number of an iteration, of all loops around an access as one.
     """
 
-    def __init__(self, sampler: AddressSampler, groups: Lanes, items: Lanes) -> None:
-        self.sampler, self.groups, self.items = sampler, groups, items
+    def __init__(self, sampler: AddressSampler, groups: Lanes, items: Lanes, iterations: Lanes | int = 0) -> None:
+        self.sampler, self.groups, self.items, self.iterations = sampler, groups, items, iterations
         self.known: dict[low.Register, Lanes | None] = {}
 
     def value(self, expression: low.Expression) -> Lanes | None:

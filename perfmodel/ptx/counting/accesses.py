@@ -23,8 +23,8 @@ from perfmodel.ptx.counting.regions import over_grid
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.counting.vector_loads import with_vectors
 from perfmodel.ptx.counting.waits import Waits
-from perfmodel.ptx.dataflow import BULK, LOADS, STORES
-from perfmodel.ptx.syntax import Instruction
+from perfmodel.ptx.dataflow import BULK, LOADS, STORES, address_of
+from perfmodel.ptx.syntax import Instruction, Symbol
 
 GROUPS, MOST_ITEMS, ALIGNED = 8, 256, 256
 """The first threads of so many blocks are kept of accesses whose addresses jump about, from multiples of 256 bytes."""
@@ -73,7 +73,7 @@ class AccessCounter:
             total = sum(made.values()) or 1
             for key, each in by_array.items():
                 space = _SPACES.get(each.space)
-                if space is not None:
+                if space is not None and not _is_operand(instruction):
                     share = made[key] / total
                     addresses = AccessAddresses(each)
                     found.append(
@@ -195,7 +195,7 @@ class AccessCounter:
             pattern=self._pattern(access),
             addresses=addresses.first_addresses(GROUPS, MOST_ITEMS, ALIGNED) if jumps else None,
             reach=self._reach(access) if jumps or instruction.has("const") else None,
-            fresh=None,
+            missed=None,
             recorded=partial(self._recorded, access) if has_record else None,
             touched=touched,
             passes=addresses.sector_passes(self._width, SECTOR) if is_counter else None,
@@ -278,6 +278,13 @@ class AccessCounter:
         if self.launch.arrays_behind(access.instruction):
             return False
         return access.addresses.blocks_of_subgroups(self._width, SECTOR) > self._width / 2
+
+
+def _is_operand(instruction: Instruction) -> bool:
+    """Returns True for a number in constant memory at a place that the text says: machine instructions have it as an
+    operand, and load nothing."""
+    address = address_of(instruction)
+    return instruction.has("const") and address is not None and isinstance(address.base, Symbol)
 
 
 def _added_up(recorded: list[Callable[[int, str, int], float]], width: int, kind: str, size: int) -> float:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from perfmodel.ptx.dataflow import LOADS, STORES, address_of, registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
-from perfmodel.ptx.syntax import Instruction, Register
+from perfmodel.ptx.syntax import Instruction, Register, Symbol
 
 _ON_CHIP = ("shared", "local")
 
@@ -24,6 +22,7 @@ class Origins:
             variable.name for variable in emulation.code.kernel.variables.values() if variable.contents is not None
         )
         self._known: dict[Instruction, frozenset[str]] = {}
+        self._variables_of: dict[Instruction, frozenset[str]] = {}
         self._stores = [
             each
             for block in emulation.code.flow.blocks
@@ -41,24 +40,41 @@ class Origins:
         address = address_of(access)
         if address is None or not isinstance(address.base, Register):
             return frozenset()
-        found, is_through_chip = self._loaded((address.base.name,))
-        return found | self._on_chip if is_through_chip else found
+        return self._arrays((address.base.name,), frozenset())
 
-    @cached_property
-    def _on_chip(self) -> frozenset[str]:
-        """The arrays that what is stored to memory on the chip follows from."""
-        return self._loaded(tuple(name for store in self._stores for name in self._values(store)))[0]
+    def _arrays(self, registers: tuple[str, ...], through: frozenset[Instruction]) -> frozenset[str]:
+        """Returns the arrays that registers' values are loaded from, also by way of memory on the chip.
 
-    def _loaded(self, registers: tuple[str, ...]) -> tuple[frozenset[str], bool]:
-        """Returns the arrays that registers' values are loaded from, and whether memory on the chip is among them."""
+        Args:
+            through: the stores to memory on the chip that were followed already.
+        """
         loads = [each for each in self.flow.behind(registers) if each.opcode in (*LOADS, "atom")]
-        noted = [
-            place
-            for each in loads
-            if not each.has("param")
-            for place in self.emulation.addresses.get(each, {}).values()
-        ]
-        return frozenset(each.name for each in noted if each.name), any(each.space in _ON_CHIP for each in noted)
+        found: frozenset[str] = frozenset()
+        reached = []
+        for load in loads:
+            noted = [] if load.has("param") else list(self.emulation.addresses.get(load, {}).values())
+            found |= {each.name for each in noted if each.name}
+            if any(each.space in _ON_CHIP for each in noted):
+                reached += [each for each in self._stores if each not in through and self._may_meet(load, each)]
+        if not reached:
+            return found
+        stored = tuple(name for store in reached for name in self._values(store))
+        return found | self._arrays(stored, through | frozenset(reached))
+
+    def _may_meet(self, load: Instruction, store: Instruction) -> bool:
+        """Returns False where a load and a store are of different variables in memory on the chip."""
+        own, others = self._variables(load), self._variables(store)
+        return not own or not others or not own.isdisjoint(others)
+
+    def _variables(self, access: Instruction) -> frozenset[str]:
+        """Returns the variables whose addresses an access's address follows from."""
+        if access not in self._variables_of:
+            address = address_of(access)
+            base = None if address is None else address.base
+            behind = self.flow.behind((base.name,)) if isinstance(base, Register) else ()
+            operands = [base, *(operand for each in behind for operand in each.operands)]
+            self._variables_of[access] = frozenset(each.name for each in operands if isinstance(each, Symbol))
+        return self._variables_of[access]
 
     def _values(self, store: Instruction) -> list[str]:
         """Returns the registers of what is stored to memory on the chip."""

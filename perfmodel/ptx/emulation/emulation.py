@@ -14,7 +14,7 @@ from perfmodel.ptx.code import Code
 from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.execution import MOST_STEPS, Execution
 from perfmodel.ptx.emulation.lanes import WARP, Lanes
-from perfmodel.ptx.emulation.launch import Launch, Sample, sampled
+from perfmodel.ptx.emulation.launch import STRATA, Launch, Sample, sampled
 from perfmodel.ptx.emulation.machine import Machine
 from perfmodel.ptx.emulation.recording import Addresses, Tally
 from perfmodel.ptx.syntax import Instruction
@@ -48,6 +48,15 @@ class Emulation:
     buffers: dict[str, Any]
     seconds: float
 
+    @property
+    def work(self) -> NDArray[np.float64]:
+        """The instructions that sub-groups of each emulated block executed, shape (B,)."""
+        flow = self.code.flow.blocks
+        return np.asarray(
+            sum(len(block.instructions) * tally.by_block()[1] for block, tally in zip(flow, self.blocks, strict=True)),
+            np.float64,
+        )
+
     def array(self, name: str) -> NDArray[np.uint8]:
         """Returns the bytes of an array, or of a variable in global memory, after the emulated blocks."""
         found: NDArray[np.uint8] = self.buffers[name].contents()
@@ -67,11 +76,12 @@ def emulate(
     steps: int = MOST_STEPS,
     extrapolate: bool = False,
     budget: float = math.inf,
+    samples: int = STRATA,
 ) -> Emulation:
     """Runs some blocks of a launch.
 
     Args:
-        groups, seed: see `perfmodel.ptx.emulation.launch.sampled`.
+        groups, seed, samples: see `perfmodel.ptx.emulation.launch.sampled`.
         width: threads of the sub-groups that are counted.
         steps: basic blocks that may be executed before an endless loop is assumed.
         extrapolate: whether iterations of loops may be counted without being run, and values that decide on nothing not
@@ -83,7 +93,7 @@ def emulate(
         EmulationError: for a kernel that does not end, accesses what isn't there, or does what is not emulated.
     """
     start = time.perf_counter()
-    sample = sampled(launch.grid, groups, seed, math.prod(launch.block))
+    sample = sampled(launch.grid, groups, seed, math.prod(launch.block), samples)
     lanes = Lanes(launch.grid, launch.block, sample.blocks)
     deciding = Deciding(code) if extrapolate else None
     machine = Machine(code, launch, lanes, width, deciding)

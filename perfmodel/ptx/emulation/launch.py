@@ -72,7 +72,13 @@ class Sample:
     weights: tuple[float, ...]
 
 
-def sampled(grid: Sequence[int], groups: str | Sequence[int] = "sample", seed: int = 0, threads: int = 256) -> Sample:
+def sampled(
+    grid: Sequence[int],
+    groups: str | Sequence[int] = "sample",
+    seed: int = 0,
+    threads: int = 256,
+    samples: int = STRATA,
+) -> Sample:
     """Chooses blocks of a grid.
 
     Of a sample, blocks at the grid's edges stand for the edges, as conditions there differ; the inside is cut into
@@ -80,17 +86,19 @@ def sampled(grid: Sequence[int], groups: str | Sequence[int] = "sample", seed: i
 
     Args:
         threads: of a block; of large ones, fewer blocks are sampled.
+        samples: parts of the inside, for small blocks.
         groups: ``first``, ``sample`` or ``all``, or linear numbers of blocks; those all stand for equal parts.
     """
     total = math.prod(grid)
     if isinstance(groups, str):
-        if groups == "all" or (groups == "sample" and total <= STRATA + 4):
+        if groups == "all" or (groups == "sample" and total <= samples + 4):
             return Sample(tuple(range(total)), (1.0,) * total)
         if groups == "first":
             return Sample((0,), (float(total),))
         if groups != "sample":
             raise KernelError(f"groups={groups!r} are no blocks; give 'first', 'sample', 'all', or a list of them")
-        return _by_edges(tuple(grid), seed, max(LEAST_STRATA, min(STRATA, THREADS // threads)))
+        strata = max(LEAST_STRATA, min(STRATA, THREADS // threads))
+        return _by_edges(tuple(grid), seed, strata * samples // STRATA)
     chosen = tuple(sorted({int(number) for number in groups}))
     if not chosen or chosen[0] < 0 or chosen[-1] >= total:
         raise KernelError(f"blocks {list(groups)[:8]} are not all of the grid, which has {total}; give such")

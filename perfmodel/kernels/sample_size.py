@@ -1,0 +1,49 @@
+"""Says whether a sample of work-groups is too small to tell what data decide in all of a launch.
+
+Where groups differ much, as those of a fractal's inside and outside do, few of them say little of their mean; more are
+emulated then, as far as that is done in a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+PARTS = 16
+"""A sample has one group of each of so many parts of the grid."""
+MORE = 4
+"""A sample that is too small is followed by one of so many times the parts."""
+ENOUGH = 0.05
+"""A relative standard error of the mean work of a group that is small enough."""
+MOST_SECONDS = 0.3
+"""A sample that took longer is not followed by a larger one, with the usual budget."""
+
+Made = TypeVar("Made")
+
+
+def large_enough(
+    emulated: Callable[[int], Made], work_of: Callable[[Made], Any], seconds_of: Callable[[Made], float], budget: float
+) -> Made:
+    """Returns an emulation of as many groups as it takes.
+
+    Args:
+        emulated: emulates a sample of one group of each of so many parts of the grid.
+        work_of: the work of each emulated group.
+    """
+    parts, found = PARTS, emulated(PARTS)
+    while seconds_of(found) < budget * MOST_SECONDS and relative_error(work_of(found)) > ENOUGH:
+        parts, before = MORE * parts, len(work_of(found))
+        found = emulated(parts)
+        if len(work_of(found)) <= before:  # these are all groups
+            break
+    return found
+
+
+def relative_error(work: ArrayLike | Sequence[float]) -> float:
+    """Returns the relative standard error of the mean of a sample."""
+    each = np.asarray(work, np.float64)
+    mean = float(each.mean()) if each.size else 0.0
+    return float(each.std(ddof=1)) / mean / float(np.sqrt(each.size)) if each.size > 1 and mean > 0 else 0.0

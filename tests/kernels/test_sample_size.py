@@ -1,0 +1,50 @@
+"""What few of many work-groups do all the work of is counted from as many groups as it takes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import perfmodel as pm
+
+ITEMS, GROUP, TURNS = 2**18, 256, 400
+BUSY = slice(90_000, 110_000)
+"""The work-items with much to do, a thirteenth of all."""
+OPENCL = """__kernel void rows(__global const int *turns, __global float *out)
+{
+    const int i = get_global_id(0);
+    float s = i;
+    for (int k = 0; k < turns[i]; k++) s = s * 0.5f + 1.0f;
+    out[i] = s;
+}"""
+CUDA = """__global__ void rows(const int *turns, float *out)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float s = i;
+    for (int k = 0; k < turns[i]; k++) s = s * 0.5f + 1.0f;
+    out[i] = s;
+}"""
+
+
+def opencl(turns: np.ndarray) -> pm.Kernel:
+    kernel = pm.Kernel.from_opencl(OPENCL, "rows", ITEMS, GROUP, {"turns": ITEMS, "out": ITEMS})
+    return kernel.as_compiled().as_countable({"turns": turns})
+
+
+def cuda(turns: np.ndarray) -> pm.Kernel:
+    kernel = pm.Kernel.from_cuda(CUDA, "rows", ITEMS // GROUP, GROUP, {"turns": ITEMS, "out": ITEMS})
+    return kernel.as_compiled().as_countable({"turns": turns})
+
+
+@pytest.mark.parametrize("made", [opencl, cuda])
+def test_groups_that_differ_are_sampled_until_their_mean_is_known(made: Callable[[np.ndarray], pm.Kernel]) -> None:
+    turns = np.ones(ITEMS, np.int32)
+    turns[BUSY] = TURNS
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.PerfmodelWarning)
+        kernel = made(turns)
+    counted = float(pm.feature("f_op_float32_madd").eval(kernel))
+    assert counted == pytest.approx(float(turns.sum()), rel=0.15)  # a group of 16 parts: off by up to a half
