@@ -152,7 +152,10 @@ def _remedy(missing: Sequence[str]) -> str:
     """Returns what to do about headers that were not found, to be said behind an error."""
     if not missing:
         return ""
-    return f"; not found: {', '.join(missing)}; give their folders (--include)"
+    # A source reads no files but those in its folder and in the given ones, wherever its ways lead.
+    above = any(".." in each.split("/") for each in missing)
+    which = ", for ../ a folder that holds both the header and the source" if above else ""
+    return f"; not found: {', '.join(missing)}; give their folders (--include{which})"
 
 
 def _absent(source: str, options: Sequence[str]) -> list[str]:

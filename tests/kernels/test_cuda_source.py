@@ -209,7 +209,7 @@ class TestCompiled:
         with pytest.raises(
             SourceError,
             match=re.escape(
-                "not found: ../../outside.h"
+                "not found: ../../outside.h; give their folders (--include, for ../ a folder that holds both"
             ),
         ):
             Kernel.from_cuda(source, None, 1, 32, {"x": 32}, folders=[tmp_path / "lib"])
