@@ -1,4 +1,4 @@
-"""What recipes say of variants that compete, and of errors over all of them, against values computed by hand."""
+"""Rankings of variants that compete, and errors over all of them, are as computed by hand."""
 
 from __future__ import annotations
 
