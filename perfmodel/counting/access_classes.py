@@ -76,7 +76,7 @@ class _Row:
     def of_case(self, between: Any, condition: str, index: Polynomial, row: str) -> str | None:
         """Returns the class of one case; None where it holds for no neighbours."""
         holds = self.where(condition)
-        neighbours = between & holds & self.moved(holds, row, "__to + 1 = __from")
+        neighbours = between & holds & self.moved(holds, row, "__0to + 1 = __0from")
         if neighbours.is_empty():
             return None
         step, by_two = (index.replaced({row: name(row) + number(n)}) - index for n in (1, 2))
@@ -95,12 +95,12 @@ class _Row:
 
     def between(self, row: str) -> Any:
         """Returns the points that have an active work-item at or before them, and one behind them, in their row."""
-        return self.moved(self.points, row, "__to >= __from") & self.moved(self.points, row, "__to < __from")
+        return self.moved(self.points, row, "__0to >= __0from") & self.moved(self.points, row, "__0to < __0from")
 
     def moved(self, points: Any, row: str, relation: str) -> Any:
         """Returns the points that stand in a relation to these, at other positions of their rows."""
         names = [points.get_dim_name(isl.dim_type.set, axis) for axis in range(points.dim(isl.dim_type.set))]
-        before, behind = (", ".join(new if n == row else n for n in names) for new in ("__from", "__to"))
+        before, behind = (", ".join(new if n == row else n for n in names) for new in ("__0from", "__0to"))
         sizes = ", ".join(sorted(self.domains.sizes))
         text = f"[{sizes}] -> {{ [{before}] -> [{behind}] : {relation} }}"
         found = points.apply(made_once(text, lambda: isl.Map(text)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,10 @@ MANY_PIECES = 4
 """Counts with fewer are simplified as fast as they are found again."""
 MOST_SIZES = 4
 """Sizes that a set's points do not depend on are left to isl where there are more."""
+SMALL_PRODUCT = 2**24
+"""No corner of a set lies beyond, where the product of all its numbers is smaller."""
+MOST_FOR_BARVINOK = 2**27 - 1
+"""Barvinok multiplies the largest number that it meets by 16, as an integer of 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -249,6 +254,8 @@ def has_barvinok() -> bool:
     return hasattr(isl.Set, "card")
 
 
+_NUMBER = re.compile(r"(?<!\w)[1-9]\d*")
+_UNUSED = ("__0larger", "__0smaller")
 _MADE: dict[str, tuple[Any, int]] = {}
 _KNOWN: dict[str, tuple[Any, int]] = {}
 _SIMPLIFIED: dict[str, tuple[Any, int]] = {}
@@ -275,15 +282,38 @@ def _card(part: Any) -> Any:
     """Returns the same; sizes that have nothing to do with the points, but are in conditions beside, would cost
     Barvinok seconds."""
     whole, points = isl.Set.from_basic_set(part), isl.dim_type.set
+    count = _ended if math.prod(map(int, _NUMBER.findall(str(part)))) >= SMALL_PRODUCT else isl.Set.card
     if part.dim(isl.dim_type.param) <= MOST_SIZES:
-        return whole.card()
+        return count(whole)
     beside = isl.BasicSet.universe(part.space)
     for constraint in part.get_constraints():
         if not any(constraint.involves_dims(kind, 0, part.dim(kind)) for kind in (points, isl.dim_type.div)):
             beside = beside.add_constraint(constraint)
     rest = part.drop_constraints_not_involving_dims(points, 0, part.dim(points))
     used = isl.Set.from_basic_set(rest).drop_unused_params()
-    return used.card().intersect_params(isl.Set.from_basic_set(beside).params())
+    return count(used).intersect_params(isl.Set.from_basic_set(beside).params())
+
+
+def _ended(points: Any) -> Any:
+    """Returns the number of points of a set with large numbers, at which Barvinok may go on forever.
+
+    It looks for a direction at random, within a range that follows from the largest number, and tries again if an edge
+    is perpendicular to it. Where 32 bits overflow, as at 2^26 in four dimensions, the range is empty, and the direction
+    always the same. Two more sizes that change nothing bring a number that is the largest, and whose range is not.
+    """
+    sizes = points.dim(isl.dim_type.param)
+    more = points.add_dims(isl.dim_type.param, 2)
+    for place, text in enumerate(_UNUSED, sizes):
+        more = more.set_dim_name(isl.dim_type.param, place, text)
+    space = more.get_space().params()
+    largest = isl.Constraint.ineq_from_names(space, dict(zip(_UNUSED, (MOST_FOR_BARVINOK, -1), strict=True)))
+    beside = isl.Set.universe(space).add_constraint(largest)
+    places = isl.dim_type.param, sizes, 2
+    count = isl.PwQPolynomial.zero(points.get_space().params().add_dims(isl.dim_type.out, 1))
+    for where, polynomial in more.intersect_params(beside).card().get_pieces():
+        piece = isl.PwQPolynomial.alloc(where.project_out(*places), polynomial.drop_dims(*places))
+        count = count.add_disjoint(piece)
+    return count
 
 
 def _terms(count: Any) -> int:

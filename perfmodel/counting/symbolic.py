@@ -200,9 +200,14 @@ class Polynomial:
 
 
 def coordinate(text: str) -> str:
-    """Returns the name of a coordinate of the grid or of a loop's counter: one that C reserves, so that no size has
-    it."""
+    """Returns the name of a loop's counter as a coordinate: one that C reserves, so that no size has it."""
     return f"__{text}"
+
+
+def own_coordinate(text: str) -> str:
+    """Returns the name of any other coordinate, as of the grid: one that no loop's counter has, as no variable
+    begins with a digit."""
+    return f"__0{text}"
 
 
 def is_coordinate(name_: str) -> bool:

@@ -65,6 +65,11 @@ def facts_called_here(name: str) -> DeviceFacts | None:
     return facts_here() if is_it else None
 
 
+def facts_here_or_known(name: str) -> DeviceFacts | None:
+    """Returns the facts of this machine's processor, if it is called so, or else of a device that comes along."""
+    return facts_called_here(name) or facts_called(name)
+
+
 def _usual(told: _Told) -> DeviceFacts:
     """Returns what is usual of a processor that is not known by its name; what only a name tells is guessed.
 

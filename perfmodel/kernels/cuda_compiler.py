@@ -38,6 +38,7 @@ _MOST_ROUNDS = 64
 """So often a source is compiled again without what was not understood."""
 _OF_STD = [f"--pre-include={header}" for header in ("limits", "algorithm")]
 _MOST_NAMED = 4
+_UNMASKED = re.compile(r'identifier "(__(?:shfl(?:_up|_down|_xor)?|ballot|any|all))" is undefined')
 _MISTAKE = re.compile(r"^/?(.*?)\((\d+)\): (?:catastrophic )?error\b:?\s*(.*)$", re.MULTILINE)
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _OWN = {"cuda_runtime.h", "cuda.h", "device_launch_parameters.h"}
@@ -138,8 +139,23 @@ def _compile_kernel_alone(
             break
         text = left
     missing = sorted(filter(may_be_needed, _not_found(headers)), key=is_of_a_library)[:_MOST_NAMED]
-    told = f"; not found: {', '.join(missing)}; give their folders (--include)" if missing else ""
-    raise SourceError((_said(log) or "the source is not understood") + told)
+    said = _said(log) or "the source is not understood"
+    if unmasked := _UNMASKED.search(said):
+        raise SourceError(
+            f"{said}: functions of warps without a mask are gone for this architecture; write {unmasked[1]}_sync, or "
+            "give the option --gpu-architecture=compute_60"
+        )
+    raise SourceError(said + _remedy(missing))
+
+
+def _remedy(missing: Sequence[str]) -> str:
+    """Returns what to do about headers that were not found, to be said behind an error."""
+    if not missing:
+        return ""
+    # A source reads no files but those in its folder and in the given ones, wherever its ways lead.
+    above = any(".." in each.split("/") for each in missing)
+    which = ", for ../ a folder that holds both the header and the source" if above else ""
+    return f"; not found: {', '.join(missing)}; give their folders (--include{which})"
 
 
 def _absent(source: str, options: Sequence[str]) -> list[str]:

@@ -5,7 +5,6 @@ A calibration is a model's parameters on one device, with all that is needed to 
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,17 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
-from perfmodel.basics.documents import DocumentKind
 from perfmodel.basics.errors import CalibrationError, FitError, nearest
-from perfmodel.device.facts import DeviceFacts, facts_called, keys_of_known
+from perfmodel.device.facts import DeviceFacts, keys_of_known
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import notebook_plots, prediction
+from perfmodel.modelling.calibration_file import FILE, checked_fields, checked_row, listed
 from perfmodel.modelling.fitted import ROW, Fitted
 from perfmodel.modelling.formula import Formula
-from perfmodel.modelling.intervals import HeldOutErrors
 from perfmodel.modelling.meaning import Meaning
 from perfmodel.modelling.ranked import Ranking, rank
-from perfmodel.modelling.rows import Row
 from perfmodel.modelling.shipped import default_models, shipped_files
 from perfmodel.vocabulary.named_features import Feature
 
@@ -37,18 +34,6 @@ if TYPE_CHECKING:
     from perfmodel.modelling.advising import Advice
     from perfmodel.modelling.comparison import Comparison
     from perfmodel.modelling.explanation import Explanation
-
-
-FILE = DocumentKind(
-    name="calibration",
-    refusal="not a calibration",
-    writer="Calibration.save",
-    mend="calibrate again or restore the file",
-    again="calibrate again",
-    format="perfmodel-calibration",
-    version=1,
-    error=CalibrationError,
-)
 
 
 class Model(Formula):
@@ -272,8 +257,8 @@ class Calibration(Fitted):
         try:
             loaded = cls(
                 model=_model(content["model"], features),
-                rows=tuple(map(_row, _listed(content["rows"]))),
-                **_checked(content),
+                rows=tuple(map(checked_row, listed(content["rows"]))),
+                **checked_fields(content),
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise FILE.damaged(path, error) from error
@@ -316,7 +301,9 @@ class Calibration(Fitted):
             if chosen:
                 break
         if not chosen:
-            facts = DeviceFacts.load(device) if device.endswith(".json") else _facts_called(device)
+            from perfmodel.device.processor_here import facts_here_or_known  # keeps start-up quick
+
+            facts = DeviceFacts.load(device) if device.endswith(".json") else facts_here_or_known(device)
             if facts and (carried_over := cls._carried_over(model, facts, found)):
                 return carried_over
         if len(chosen) != 1:
@@ -422,13 +409,6 @@ def _is_of(device: Mapping[str, Any], wanted: str) -> bool:
     return wanted in device["name"].lower() or wanted in device["key"] or wanted == device["kind"]
 
 
-def _facts_called(name: str) -> DeviceFacts | None:
-    """Returns the facts of this machine's processor, if it is called so, or else of a device that comes along."""
-    from perfmodel.device.processor_here import facts_called_here  # keeps start-up quick
-
-    return facts_called_here(name) or facts_called(name)
-
-
 def _model(content: dict[str, Any], features: Mapping[str, Feature] | None) -> Model:
     try:
         said = {name: Meaning(**each) for name, each in content.get("meanings", {}).items()}
@@ -436,71 +416,3 @@ def _model(content: dict[str, Any], features: Mapping[str, Feature] | None) -> M
         return Model(content["output"], content["expression"], features, parameters=given, meanings=said)
     except FitError as error:
         raise ValueError(str(error)) from error
-
-
-def _checked(content: dict[str, Any]) -> dict[str, Any]:
-    """Returns the saved fields with their types; anything else raises ValueError, TypeError or KeyError."""
-    parameters = {str(name): _number(value) for name, value in content["parameters"].items()}
-    stderr = {name: _number(content["stderr"][name]) for name in parameters}
-    rows = [[_number(entry) for entry in row] for row in content["covariance"]]
-    covariance = np.array(rows, dtype=np.float64).reshape(len(parameters), len(parameters))
-    residual_std = _number(content["residual_std"])
-    if not np.isfinite([*parameters.values()]).all() or np.isinf(covariance).any() or math.isinf(residual_std):
-        raise ValueError("a parameter is not a finite number")
-    if (np.diag(covariance) < 0).any() or residual_std < 0:
-        raise ValueError("a variance is negative")
-    return {
-        "parameters": parameters,
-        "stderr": stderr,
-        "covariance": covariance,
-        "residual_std": residual_std,
-        "ranges": {name: (float(low), float(high)) for name, (low, high) in _described(content["ranges"]).items()},
-        "device": _described(content["device"]),
-        "protocol": _described(content["protocol"]),
-        "report": str(content["report"]),
-        "undetermined": tuple(map(str, _listed(content["undetermined"]))),
-        "marks": {name: str(mark) for name, mark in _described(content.get("marks", {})).items()},
-        "held_out": HeldOutErrors.from_json(content["held_out_errors"]) if content.get("held_out_errors") else None,
-        "versions": _described(content["versions"]),
-        "created": str(content["created"]),
-    }
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | None):
-        raise TypeError(f"{value!r} is no number")
-    return float("nan") if value is None else float(value)
-
-
-def _listed(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r} is no list")
-    return value
-
-
-def _described(value: Any) -> dict[str, Any]:
-    """Returns a device's description: a dict whose name, key and kind are texts; raises TypeError for anything else."""
-    if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is no object")
-    for name in ("name", "key", "kind"):
-        if not isinstance(value.get(name, ""), str):
-            raise TypeError(f"{name} {value[name]!r} is no text")
-    return dict(value)
-
-
-def _row(row: Mapping[str, Any]) -> Row:
-    for name in ("kernel", "variant", "key"):
-        if not isinstance(row[name], str):
-            raise TypeError(f"{name} {row[name]!r} of a row is no text")
-    for name in ("measured_s", "predicted_s"):
-        if _number(row[name]) < 0:
-            raise ValueError(f"{name} of {row['kernel']} is negative")
-    flags = tuple(map(str, _listed(row["flags"])))
-    sizes = {name: _whole(name, value) for name, value in _described(row["sizes"]).items()}
-    return Row(**{name: row[name] for name in ROW} | {"sizes": sizes, "flags": flags})
-
-
-def _whole(name: str, value: Any) -> int:
-    if not _number(value).is_integer():
-        raise ValueError(f"size {name} is {value!r}, no whole number")
-    return int(value)

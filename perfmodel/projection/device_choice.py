@@ -17,8 +17,8 @@ from perfmodel.device.facts import facts_called
 from perfmodel.kernels.emulated_program import EmulatedProgram
 from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.kernels.transfers import WithTransfers
-from perfmodel.modelling.calibration import FILE as CALIBRATION
 from perfmodel.modelling.calibration import Calibration
+from perfmodel.modelling.calibration_file import FILE as CALIBRATION
 from perfmodel.modelling.choosing import probability_fastest
 from perfmodel.projection.device_profile import DeviceProfile
 from perfmodel.vocabulary.named_features import Feature, feature, number

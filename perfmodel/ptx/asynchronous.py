@@ -6,7 +6,7 @@ copies and waits for them is kept, as it says how many are under way at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from perfmodel.basics.errors import SourceError
@@ -28,8 +28,11 @@ class Copies:
         self.registers: dict[str, Type] = {}
         self._count = 0
 
-    def lowered(self, copy: Instruction) -> Iterator[Instruction]:
+    def lowered(self, copy: Instruction, registers: Mapping[str, Type]) -> Iterator[Instruction]:
         """Yields the instructions in the place of a ``cp.async``; what groups copies or waits for them as it is.
+
+        Args:
+            registers: the types of the kernel's, by name.
 
         Raises:
             SourceError: for one that is not understood.
@@ -55,9 +58,12 @@ class Copies:
         for word in words:
             yield made("mov", (), _WORD, word, Immediate(0), guard=None)
         guard = copy.guard
-        if rest:  # so many bytes are loaded, the others are zero: all or none
+        if rest:
             loads = self._register(PREDICATE)
-            yield made("setp", ("ne",), TYPES["u32"], loads, rest[0], Immediate(0), guard=None)
+            if isinstance(rest[0], Register) and registers.get(rest[0].name) == PREDICATE:  # whether none is loaded
+                yield made("not", (), PREDICATE, loads, rest[0], guard=None)
+            else:  # so many bytes are loaded, the others are zero: all or none
+                yield made("setp", ("ne",), TYPES["u32"], loads, rest[0], Immediate(0), guard=None)
             if guard is not None:
                 own: Operand = guard.register
                 if guard.is_negated:

@@ -114,7 +114,7 @@ class _Inliner:
             if statement.opcode == "call":
                 self.call(statement, renaming, depth)
             elif statement.opcode == "cp":
-                self.body += self.copies.lowered(renamed)
+                self.body += self.copies.lowered(renamed, self.registers)
             elif statement.opcode == "ret" and suffix:
                 self.body.append(replace(renamed, opcode="bra", modifiers=(), operands=(Symbol(end),)))
             else:

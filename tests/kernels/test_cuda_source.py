@@ -206,7 +206,12 @@ class TestCompiled:
         made = Kernel.from_cuda(source, None, 1, 32, {"x": 32}, folders=[tmp_path / "lib"])
         np.testing.assert_array_equal(emulate(made, {"x": np.ones(32, "float32")}).array("x"), np.full(32, 3.0))
         source.write_text(f'#include "../../outside.h"\n{kernel}')
-        with pytest.raises(SourceError, match=re.escape("not found: ../../outside.h")):
+        with pytest.raises(
+            SourceError,
+            match=re.escape(
+                "not found: ../../outside.h; give their folders (--include, for ../ a folder that holds both"
+            ),
+        ):
             Kernel.from_cuda(source, None, 1, 32, {"x": 32}, folders=[tmp_path / "lib"])
 
     @pytest.mark.parametrize(
@@ -217,6 +222,12 @@ class TestCompiled:
                 "template <typename T> __global__ void f(Unknown *a, T *b) { b[0] = a[0]; }",
                 "f<float>",
                 'kernel.cu(1): identifier "Unknown" is undefined',
+            ),
+            (
+                '#include "mine.h"\n__global__ void f(int *x) { x[0] = __shfl_down(x[0], 1); }',
+                "f",
+                'kernel.cu(2): identifier "__shfl_down" is undefined: functions of warps without a mask are gone for '
+                "this architecture; write __shfl_down_sync, or give the option --gpu-architecture=compute_60",
             ),
             (
                 "__global__ void f(int *x) { x[0] = 1; }",

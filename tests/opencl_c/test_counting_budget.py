@@ -335,3 +335,22 @@ def test_barvinok_gets_no_steps_that_wrap_around_in_a_large_window_in_many_dimen
     count = Points([], nothing).finished(Points([], nothing).cardinality(even))
     there = itertools.product(range(32), range(32), range(5), range(8))
     assert count({}) == sum((16 * a + 8832 * b - 38109 * c + 1104 * d) % 16 < 8 for a, b, c, d in there)
+
+
+def test_barvinok_ends_where_its_range_of_directions_overflows() -> None:
+    row = 65536
+    source = f"""__kernel void k(__global const float *a, __global float *c, int n) {{
+        const int x = get_global_id(0), y = get_global_id(1);
+        if (x >= n || y >= n) return;
+        float s = 0;
+        for (int i = 0; i < n; i++) s += a[y * {row} + i] * a[i * {row} + x];
+        c[y * {row} + x] = s;
+    }}"""
+    arrays = {"a": row * 1024, "c": row * 1024}
+    kernel = pm.Kernel.from_opencl(source, "k", [1024, 1024], [16, 16], arrays, n=1024)
+    start = time.perf_counter()
+    counts = kernel.counts_for(32)
+    assert time.perf_counter() - start < 10
+    elements = {(each.variable, each.direction): each.elements for each in counts.footprints}
+    assert elements["a", "load"] is not None
+    assert [elements["a", "load"]({"n": n}) for n in (1, 100, 1024)] == [1, 100 * 100, 1024 * 1024]

@@ -95,3 +95,30 @@ def test_steps_by_sizes_are_counted_for_all_sizes_however_many() -> None:
         for n in (64, 128, 6400):
             assert pm.feature(LOADS).eval(kernel.at(n=n)) == 1000 * n
         assert kernel.counts_for(None).accesses == kernel.at(n=64).counts_for(None).accesses
+
+
+def test_loops_may_have_any_names() -> None:
+    source = """__kernel void k(__global const float *a, __global float *c, int n) {
+        const int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+        float s = 0;
+        for (int FIRST = 0; FIRST < n; FIRST++)
+            for (int SECOND = 0; SECOND < n; SECOND++) {
+                if (FIRST == SECOND) continue;
+                s += a[SECOND * n + FIRST + y + z];
+            }
+        c[(z * 8 + y) * 8 + x] = s;
+    }"""
+    counts = []
+    for first, second in (("i", "j"), ("g", "g2"), ("l0", "to"), ("before1", "g1"), ("from", "to0")):
+        text = source.replace("FIRST", first).replace("SECOND", second)
+        kernel = pm.Kernel.from_opencl(
+            text, "k", [8, 8, 8], [8, 4, 2], {"a": "n * n + 64", "c": 512}, assumptions="n >= 2", n=8
+        )
+        features = (
+            "f_op_float32_add",
+            "f_mem_footprint_global_load_block:32",
+            "f_mem_transactions_global_load_block:32",
+        )
+        counts.append([pm.feature(name).eval(kernel) for name in features])
+    assert counts[0][0] == 512 * 8 * 7
+    assert counts[1:] == counts[:1] * 4

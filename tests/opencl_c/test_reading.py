@@ -308,3 +308,10 @@ def test_kernels_that_are_not_run_build_on_the_device(launch: Launch, cpu: Devic
     words = [word for option in options for word in (option.split(" ", 1) if option.startswith("-D ") else [option])]
     program = pyopencl.Program(cpu.context(), launch.source).build(words)
     assert launch.kernel in program.kernel_names
+
+
+def test_functions_beside_may_pass_pointers_as_numbers() -> None:
+    source = """uint next(uint x) { return x + 1; }
+    uint beside(__global uint *p) { return next(p); }
+    __kernel void k(__global uint *c) { c[get_global_id(0)] = next(3); }"""
+    assert read(source).kernels == ("k",)

@@ -378,6 +378,19 @@ def test_copies_between_memories_hand_nothing_to_work_items() -> None:
     assert cycles.eval(copied) - cycles.eval(before) == pytest.approx(subgroups)
 
 
+@pytest.mark.parametrize("guard", ["", "@q ", "@!q "])
+def test_copies_that_ignore_their_source_write_zeros(guard: str) -> None:
+    kept = ".shared .align 16 .b8 kept[1024]; mov.u32 %r6, kept; mad.lo.s32 %r6, %r2, 4, %r6; st.shared.f32 [%r6], 7.0;"
+    copy = "{ .reg .pred p, q; setp.gt.f32 p, %f1, 600.0; setp.lt.f32 q, %f1, 300.0; COPY }"
+    copy = copy.replace("COPY", f"{guard}cp.async.ca.shared.global [%r6], [%rd4], 4, p;")
+    kernel = twice(f"{kept} {copy} ld.shared.f32 %f2, [%r6];")
+    x = np.arange(1000, dtype="float32")
+    copied = {"": x >= 0, "@q ": x < 300, "@!q ": x >= 300}[guard]
+    found = emulate(kernel, {"x": x}, groups="all").array("x")
+    np.testing.assert_array_equal(found, np.where(copied, np.where(x > 600, 0, x), 7))
+    assert feature("f_mem_access_global_load").eval(kernel) >= 1000
+
+
 @pytest.mark.parametrize(
     ("lines", "counts"),
     [

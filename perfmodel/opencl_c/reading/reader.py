@@ -32,6 +32,7 @@ _HEADER = f"{_FOLDER}/{HEADER_NAME}"
 
 _ARGUMENTS = (
     *("-x", "cl", "-target", "spir64-unknown-unknown", "-undef", "-nostdinc", "-w", "-ferror-limit=1"),
+    "-Wno-error=int-conversion",
     *("-fbracket-depth=200", f"-I{_FOLDER}"),
 )
 _HINT = re.compile(

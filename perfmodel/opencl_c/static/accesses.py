@@ -19,7 +19,7 @@ from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, 
 from perfmodel.counting.lattices import Lattice, lattice
 from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.counting.symbolic import EVERYWHERE, ZERO, Bounds, Monomial, Polynomial, coordinate
+from perfmodel.counting.symbolic import EVERYWHERE, ZERO, Bounds, Monomial, Polynomial, coordinate, own_coordinate
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.promotion import apart_from_others
@@ -416,7 +416,7 @@ class StaticAccesses:
                 coordinates[-1] = f"{coordinates[-1]} + part'"  # a name that no variable has
                 conditions.append(f"0 <= part' < {parts}")
             coordinates = [*before, *coordinates]
-            to = [f"__to{axis}" for axis in range(len(coordinates))]
+            to = [own_coordinate(f"to{axis}") for axis in range(len(coordinates))]
             conditions += [f"{new} = {text}" for new, text in zip(to, coordinates, strict=True)]
             relation = " and ".join(conditions)
             if parts > 1:

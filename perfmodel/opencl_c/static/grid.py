@@ -15,9 +15,9 @@ from perfmodel.counting.symbolic import (
     Bounds,
     Pieces,
     Polynomial,
-    coordinate,
     name,
     number,
+    own_coordinate,
     plain,
     quotient,
     remainder,
@@ -85,7 +85,7 @@ class Grid:
         """Returns a coordinate of the grid as a polynomial; zero where there is only one."""
         if extent.constant == 1:
             return ZERO
-        dimension = coordinate(f"{kind[0]}{axis}")
+        dimension = own_coordinate(f"{kind[0]}{axis}")
         self.dimensions.append(dimension)
         self.axes[dimension] = (kind, axis)
         self.conditions.append(f"0 <= {dimension} < {extent.isl()}")

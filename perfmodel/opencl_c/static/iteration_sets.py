@@ -31,18 +31,18 @@ def with_counter(points: Any, own: str) -> Any:
 
 def moved(points: Any, own: str, by: int, domains: Domains) -> Any:
     """Returns points with the last coordinate moved."""
-    return points.apply(_on_last(points, f"__to = {own} + {by}", domains))
+    return points.apply(_on_last(points, f"__0to = {own} + {by}", domains))
 
 
 def later(points: Any, own: str, domains: Domains) -> Any:
     """Returns all points with a larger last coordinate than one of these."""
-    return points.apply(_on_last(points, f"__to > {own}", domains))
+    return points.apply(_on_last(points, f"__0to > {own}", domains))
 
 
 def _on_last(points: Any, relation: str, domains: Domains) -> Any:
     names = [points.get_dim_name(isl.dim_type.set, axis) for axis in range(points.dim(isl.dim_type.set))]
     sizes = ", ".join(points.get_var_names(isl.dim_type.param))
-    moved = [*names[:-1], "__to"]
+    moved = [*names[:-1], "__0to"]
     text = f"[{sizes}] -> {{ [{', '.join(names)}] -> [{', '.join(moved)}] : {relation} }}"
 
     def made() -> Any:

@@ -23,6 +23,7 @@ from perfmodel.counting.symbolic import (
     coordinate,
     name,
     number,
+    own_coordinate,
     plain,
     quotient,
 )
@@ -130,7 +131,7 @@ class Loops(Walk):
                 if not isinstance(value, Pieces | PointsTo):
                     self.environment[register] = None
                     continue
-                unknown = coordinate(f"before{len(active.dimensions)}")
+                unknown = own_coordinate(f"before{len(active.dimensions)}")
                 active = Active(with_counter(active.points, unknown), (*active.dimensions, unknown), active.factor)
                 # Counters seldom fall below zero; where they do, `heads` has the truth.
                 self.bounds[unknown] = (0, None)

@@ -12,7 +12,7 @@ from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.tables import sizes_text
 from perfmodel.collection.tags import parted
 from perfmodel.measuring.store import Failure, Measurement, Store, StoredEvaluation
-from perfmodel.modelling.calibration import FILE
+from perfmodel.modelling.calibration_file import FILE
 
 LARGEST_CALIBRATION = 2**24
 """Bytes; larger files beside a store are not looked into."""
