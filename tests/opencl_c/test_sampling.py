@@ -61,6 +61,13 @@ def test_reach_is_about_what_the_launch_touches(index: str) -> None:
     assert beyond == 0
 
 
+def test_products_of_ids_are_sampled() -> None:
+    made = kernel("x * y")
+    lines = (places("x * y").reshape(-1, 32) // 32).tolist()
+    found = float(pm.feature("f_mem_transactions_global_load_block:32").eval(made))
+    assert found == pytest.approx(sum(len(set(line)) for line in lines), rel=0.15)
+
+
 def test_what_data_decide_is_not_sampled() -> None:
     source = """__kernel void k(__global float *o, __global const float *a, __global const int *t) {
     int i = get_global_id(0);

@@ -19,11 +19,21 @@ from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, 
 from perfmodel.counting.lattices import Lattice, lattice
 from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.counting.symbolic import EVERYWHERE, ZERO, Bounds, Monomial, Polynomial, coordinate, own_coordinate
+from perfmodel.counting.symbolic import (
+    EVERYWHERE,
+    ZERO,
+    Bounds,
+    Monomial,
+    Polynomial,
+    coordinate,
+    is_coordinate,
+    own_coordinate,
+)
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.promotion import apart_from_others
-from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, is_scattered, row_of, weights_of
+from perfmodel.opencl_c.static.access_tags import tags_of
+from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, interior, is_scattered, row_of, weights_of
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.private_accesses import private_accesses
 from perfmodel.opencl_c.static.repeated_loads import ALL, RepeatedLoads
@@ -35,8 +45,6 @@ from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.static.vectorization import Vectorization
 from perfmodel.opencl_c.static.waits import Waits
 
-IMAGE, CONSTANT = frozenset(("image",)), frozenset(("constant",))
-"""Tags of accesses that texture units and constant caches serve."""
 HIDDEN = frozenset(("hidden",))
 """Tags an access of which a processor's compiler does not see whether neighbours touch neighbouring places."""
 
@@ -268,11 +276,11 @@ class StaticAccesses:
         if place is None:
             return dict.fromkeys(names)
         found: dict[str, Stride] = {}
-        pieces = _interior([piece for _, piece in place.offset.pieces], names)
+        pieces = interior([piece for _, piece in place.offset.pieces], names)
         for name in names:
             steps = {piece.coefficient(name) for piece in pieces}
             step = steps.pop() if len(steps) == 1 else None
-            if step is None:
+            if step is None or any(map(is_coordinate, step.names())):
                 found[name] = None
             elif step.terms:
                 found[name] = _stride(step, unit)
@@ -481,22 +489,6 @@ class StaticAccesses:
                     apart.append(1)
                 found[name] = math.gcd(found.get(name, 0), start - starts.setdefault(name, start), *apart)
         return found
-
-
-def tags_of(access: low.Access, is_argument: bool, is_image: bool) -> frozenset[str]:
-    """Returns the tags of an access; arguments in constant memory come through the caches of global memory."""
-    if is_image:
-        return IMAGE
-    return CONSTANT if not is_argument and access.space == "constant" else frozenset()
-
-
-def _interior(pieces: Sequence[Polynomial], names: Sequence[str]) -> list[Polynomial]:
-    """Returns the pieces of an address that most coordinates move.
-
-    Where an index is clamped to a border, only these few work-items do not move; the others are the inside.
-    """
-    moving = [sum(piece.coefficient(name) != ZERO for name in names) for piece in pieces]
-    return [piece for piece, number in zip(pieces, moving, strict=True) if number == max(moving)]
 
 
 def _stride(value: Polynomial, unit: int = 1) -> Stride:

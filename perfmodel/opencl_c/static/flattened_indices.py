@@ -79,3 +79,12 @@ def row_of(weights: list[Monomial]) -> str:
     """Returns how many elements a row has: the smallest product of sizes that moves to another one."""
     longer = [weight for weight in weights if weight]
     return (Polynomial({longer[-1]: 1}).isl() or "1") if longer else "1"
+
+
+def interior(pieces: Sequence[Polynomial], names: Sequence[str]) -> list[Polynomial]:
+    """Returns the pieces of an address that most coordinates move.
+
+    Where an index is clamped to a border, only these few work-items do not move; the others are the inside.
+    """
+    moving = [sum(piece.coefficient(name) != ZERO for name in names) for piece in pieces]
+    return [piece for piece, number in zip(pieces, moving, strict=True) if number == max(moving)]
