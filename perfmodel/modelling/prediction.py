@@ -71,8 +71,7 @@ class Prediction:
 
     @property
     def _foreignness(self) -> float:
-        """By how much the errors of kernels that no generator made exceed those of families left out, if these are
-        known."""
+        """The errors of a kernel that no generator made, relative to those of families left out, if these are known."""
         known = self.calibration.held_out
         return OF_OTHERS if known and known.held_out == "families" and not self.kernel.variant else 1.0
 

@@ -1,4 +1,4 @@
-"""What few of many work-groups do all the work of is counted from as many groups as it takes."""
+"""Samples grow until they show the mean of work-groups of which few have nearly all the work."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ POINTS = 16384
 REACH_BLOCK = 32
 """The blocks that are counted for that have so many bytes."""
 BEFORE, AFTER = 2**19, 2**17
-"""Whether a last-level cache of tens of megabytes has a block is decided by so many accesses before, a sector each; so
-many accesses are asked about."""
+"""So many accesses before, a sector each, decide whether a last-level cache of tens of megabytes has a block, which so
+many accesses after them ask for."""
 UNLIKE = 0.382
 """They begin at this part of the launch, as halves and quarters are where squares mirror themselves."""
 TOGETHER = 1024

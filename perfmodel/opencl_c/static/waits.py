@@ -203,10 +203,21 @@ class Waits:
         """
         if self.kernel.work_group is not None:
             return MOST_UNDER_WAY
-        pointers = {_apart_from_numbers(each.pointer) for each in body.loads if each.access.space == "global"}
+        pointers = {
+            _apart_from_numbers(self._written_out(each.pointer)) for each in body.loads if each.access.space == "global"
+        }
         taken = TAKEN * (live + POINTER * max(len(pointers) - 1, 0))
         fewest = FEWEST if max(body.words.values(), default=1) == 1 else 2 * FEWEST
         return min(max(ROOM - taken, fewest), MOST_UNDER_WAY)
+
+    def _written_out(self, pointer: low.Expression) -> low.Expression:
+        """Returns an address with what components and fields are placed from in the place of its register."""
+        while isinstance(pointer, low.Offset) and isinstance(pointer.index, low.Constant):
+            pointer = pointer.pointer
+            if isinstance(pointer, low.Read) and pointer.register.parameter is None:
+                given = self.operations.assigned.get(pointer.register, ())
+                pointer = given[0] if len(given) == 1 else pointer
+        return pointer
 
     def _add(self, body: _Body, copies: int, room: float) -> None:
         is_far = any(access.space in WAITED_FOR["global"] for access in body.levels)
