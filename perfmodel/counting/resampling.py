@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+MOST_APART = 16
+"""Some pairs share a pattern where there are more than so many, so that there are no more replicas."""
 TIMES = 2.0
 """The standard error is so many times the spread of replicas."""
 
@@ -24,9 +26,13 @@ def weights(groups: int) -> list[list[int]]:
     pairs, odd = divmod(groups, 2)
     if odd or not pairs:
         return []
-    replicas = 1 << (pairs - 1).bit_length()
+    replicas = 1 << (min(pairs, MOST_APART) - 1).bit_length()
     return [
-        [1 if ((replica & pair).bit_count() + second) % 2 else 3 for pair in range(pairs) for second in range(2)]
+        [
+            1 if ((replica & pair % MOST_APART).bit_count() + second) % 2 else 3
+            for pair in range(pairs)
+            for second in range(2)
+        ]
         for replica in range(replicas)
     ]
 

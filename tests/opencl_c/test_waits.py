@@ -305,3 +305,30 @@ def test_the_longest_work_item_waits_for_all() -> None:
     longest = waits(body, name="f_mem_waits_global_granularity:longest")
     assert longest == pytest.approx(2 * ITERATIONS / 8, rel=NEAR)
     assert waits(body) == pytest.approx(longest * 32 / ITEMS)
+
+
+PAIRS = """__kernel void pairs(__global const float4 *p, __global float4 *out, const int n)
+{
+    const int i = get_global_id(0);
+    const float4 own = p[i];
+    float x = 0, y = 0, z = 0;
+    for (int j = 0; j < n; j++) {
+        ELEMENT
+        const float dx = X - own.x, dy = Y - own.y, dz = Z - own.z;
+        const float s = W * rsqrt(dx * dx + dy * dy + dz * dz + 0.01f);
+        x += dx * s; y += dy * s; z += dz * s;
+    }
+    out[i] = (float4)(x, y, z, 0);
+}"""
+
+
+def test_components_of_one_element_wait_as_the_whole_element_does() -> None:
+    def waits(element: str, name: str) -> float:
+        source = PAIRS.replace("ELEMENT", element)
+        for letter in "XYZW":
+            source = source.replace(f" {letter} ", f" {name}.{letter.lower()} ")
+        kernel = pm.Kernel.from_opencl(source, "pairs", 4096, 256, {"p": 4096 * 4, "out": 4096 * 4}, n=1024)
+        return float(pm.feature("f_mem_waits_global_granularity:longest").eval(kernel.as_compiled())) / 4096
+
+    whole = waits("const float4 other = p[j];", "other")
+    assert waits("", "p[j]") == whole < 1024 / 2
