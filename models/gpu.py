@@ -14,6 +14,7 @@ from perfmodel.basics.errors import DeviceError
 from perfmodel.device import Device
 from perfmodel.device.facts import facts_called
 from perfmodel.device.occupancy import limits_of_device
+from perfmodel.features.lone_sectors import KEPT
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.models.cache_aware import OPERATIONS, characterization, random_kernels, set_of
 from perfmodel.models.gpu_parameters import MEANINGS
@@ -143,7 +144,7 @@ unfilled = max(f_mem_footprint_global_store_block:32 - f_mem_footprint_global_st
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
 l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2_scratch * written
            + p_l2_atomic * f_mem_transactions_global_atomic_passes:32
-           + p_l2_load * {LOADED}_beyond:220000 + p_l2_single * f_mem_lone_sectors
+           + p_l2_load * {LOADED}_beyond:{KEPT} + p_l2_single * f_mem_lone_sectors
            + p_l2_line * {STORED_LINES}
            + p_l2_partial * (missed * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+SAMPLES = 16
+"""So many parts of the grid have a group in a sample, unless more are asked for."""
 MOST_APART = 16
 """Some pairs share a pattern where there are more than so many, so that there are no more replicas."""
 TIMES = 2.0

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import KernelError
+from perfmodel.counting.resampling import SAMPLES
 from perfmodel.device.buffers import random_values
 from perfmodel.kernels.arguments import Array, Image, LocalArray, Struct, check_known
 from perfmodel.kernels.arguments import Scalar as Number
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.emulation_profile import EmulationProfile, frame
 from perfmodel.kernels.launch import PTX
-from perfmodel.kernels.sample_size import PARTS
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel, walks
 from perfmodel.opencl_c.emulation import Emulation, Finding, LocalBytes, Machine, Random
@@ -43,7 +43,7 @@ def emulate(
     steps: int | None = None,
     work: float = math.inf,
     seed: int = 0,
-    samples: int = PARTS,
+    samples: int = SAMPLES,
 ) -> Profile:
     """Runs some work-groups of a kernel in numpy, on any machine, and records what they do (Panwar et al., IV-C).
 
@@ -74,7 +74,7 @@ def emulate(
         from perfmodel.kernels.ptx_profile import emulate as emulate_ptx  # slow to import
 
         width = (machine or Machine()).subgroup_size
-        found = emulate_ptx(kernel, arrays, groups, width, seed, steps, extrapolate)
+        found = emulate_ptx(kernel, arrays, groups, width, seed, steps, extrapolate, samples)
         return cast(Profile, found)  # which offers the same
     lowered = lowered_kernel(launch.source, launch.kernel_name, launch.options)
     given: dict[str, Any] = {}

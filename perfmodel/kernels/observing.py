@@ -44,17 +44,15 @@ def seen(kernel: BoundKernel, arrays: Mapping[str, Any] | None, groups: str, see
     Args:
         arrays, groups, seed: see `perfmodel.emulate`.
     """
-    work = kernel.program.as_opencl().budget * MOST_WORK_FOR_DATA
-    options: dict[str, Any] = {"groups": groups, "seed": seed, "work": work}
-    if groups == "sample":
-        profile = large_enough(
-            lambda parts: _emulated(kernel, arrays, **options, samples=parts),
-            lambda found: found.emulation.blocks[:, :, 1].sum(axis=1),
-            lambda found: found.emulation.seconds,
-            kernel.program.as_opencl().budget,
-        )
-    else:
-        profile = _emulated(kernel, arrays, **options)
+    budget = kernel.program.as_opencl().budget
+    options: dict[str, Any] = {"groups": groups, "seed": seed, "work": budget * MOST_WORK_FOR_DATA}
+    profile = large_enough(
+        groups,
+        lambda parts: _emulated(kernel, arrays, **options, samples=parts),
+        lambda found: found.emulation.blocks[:, :, 1].sum(axis=1),
+        lambda found: found.emulation.seconds,
+        budget,
+    )
     emulation = profile.emulation
     items, ran = math.prod(emulation.local_size), len(emulation.groups)
     entered = items, math.ceil(items / emulation.machine.subgroup_size), 1

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import KernelError
+from perfmodel.counting.resampling import SAMPLES
 from perfmodel.device.buffers import random_values
 from perfmodel.kernels.arguments import Array, Described, Scalar, Struct, check_known
 from perfmodel.kernels.array_contents import ArrayContents
@@ -19,7 +20,7 @@ from perfmodel.ptx.code import Code
 from perfmodel.ptx.emulation.bulk_copies import described
 from perfmodel.ptx.emulation.emulation import Emulation, emulate
 from perfmodel.ptx.emulation.execution import MOST_STEPS
-from perfmodel.ptx.emulation.launch import STRATA, Buffer, Given, Launch
+from perfmodel.ptx.emulation.launch import Buffer, Given, Launch
 from perfmodel.ptx.emulation.memory import PAGE
 
 
@@ -33,7 +34,7 @@ def emulated(
     steps: int | None = None,
     extrapolate: bool = False,
     budget: float = math.inf,
-    samples: int = STRATA,
+    samples: int = SAMPLES,
 ) -> Emulation:
     """Emulates blocks of a kernel's launch.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from perfmodel.counting.counts import AccessCount, KernelCounts
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.counting.resampling import SAMPLES
 from perfmodel.kernels.arguments import check_known
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.emulation_profile import EmulationProfile, frame
@@ -31,12 +32,13 @@ def emulate(
     seed: int = 0,
     steps: int | None = None,
     extrapolate: bool = False,
+    samples: int = SAMPLES,
 ) -> PtxProfile:
     """Emulates blocks of a PTX kernel; see `perfmodel.emulate`."""
     program: Any = kernel.program
     kernel.bind({})
     options = {"arrays": arrays, "groups": groups, "width": width, "seed": seed, "steps": steps}
-    options["extrapolate"] = extrapolate
+    options |= {"extrapolate": extrapolate, "samples": samples}
     return PtxProfile(
         kernel, program.emulated(kernel.bound, **options), frozenset({**program.arrays, **(arrays or {})})
     )

@@ -133,15 +133,13 @@ class PtxProgram(DeclaredProgram):
                 "extrapolate": True,
                 "budget": self.budget * MOST_WORK,
             }
-            if self.groups == "sample":
-                emulation = large_enough(
-                    lambda parts: self.emulated(values, **options, samples=parts),
-                    lambda found: found.work,
-                    lambda found: found.seconds,
-                    self.budget,
-                )
-            else:
-                emulation = self.emulated(values, **options)
+            emulation = large_enough(
+                self.groups,
+                lambda parts: self.emulated(values, **options, samples=parts),
+                lambda found: found.work,
+                lambda found: found.seconds,
+                self.budget,
+            )
             arrays = {each.name: (str(each.dtype), each.size) for each in self.launch(values).arrays()}
             self._counts[key] = counts_of(emulation, arrays, frozenset(self.arrays), subgroup_size)
         return self._counts[key]

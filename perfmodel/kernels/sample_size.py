@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-PARTS = 16
-"""A sample has one group of each of so many parts of the grid."""
+from perfmodel.counting.resampling import SAMPLES
+
 MORE = 4
 """A sample that is too small is followed by one of so many times the parts."""
 ENOUGH = 0.05
@@ -25,16 +25,21 @@ Made = TypeVar("Made")
 
 
 def large_enough(
-    emulated: Callable[[int], Made], work_of: Callable[[Made], Any], seconds_of: Callable[[Made], float], budget: float
+    groups: Any,
+    emulated: Callable[[int], Made],
+    work_of: Callable[[Made], Any],
+    seconds_of: Callable[[Made], float],
+    budget: float,
 ) -> Made:
-    """Returns an emulation of as many groups as it takes.
+    """Returns an emulation of as many groups as it takes; of those that are asked for, where these are no sample.
 
     Args:
-        emulated: emulates a sample of one group of each of so many parts of the grid.
+        groups: as for `perfmodel.emulate`.
+        emulated: emulates them, a sample with one group of each of so many parts of the grid.
         work_of: the work of each emulated group.
     """
-    parts, found = PARTS, emulated(PARTS)
-    while seconds_of(found) < budget * MOST_SECONDS and relative_error(work_of(found)) > ENOUGH:
+    parts, found, is_sample = SAMPLES, emulated(SAMPLES), isinstance(groups, str) and groups == "sample"
+    while is_sample and seconds_of(found) < budget * MOST_SECONDS and relative_error(work_of(found)) > ENOUGH:
         parts, before = MORE * parts, len(work_of(found))
         found = emulated(parts)
         if len(work_of(found)) <= before:  # these are all groups

@@ -48,3 +48,13 @@ def test_groups_that_differ_are_sampled_until_their_mean_is_known(made: Callable
         kernel = made(turns)
     counted = float(pm.feature("f_op_float32_madd").eval(kernel))
     assert counted == pytest.approx(float(turns.sum()), rel=0.15)  # a group of 16 parts: off by up to a half
+
+
+@pytest.mark.parametrize("made", [opencl, cuda])
+def test_a_sample_has_as_many_groups_as_are_asked_for(made: Callable[[np.ndarray], pm.Kernel]) -> None:
+    turns = np.ones(ITEMS, np.int32)
+    few, many = (
+        len(pm.emulate(made(turns), {"turns": turns}, groups="sample", samples=samples).emulated_groups)
+        for samples in (16, 64)
+    )
+    assert 3 * few < many

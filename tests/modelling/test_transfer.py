@@ -62,12 +62,15 @@ def test_every_known_gpu_gets_a_calibration() -> None:
 
 
 def test_intervals_are_wider_than_where_was_measured() -> None:
+    # Kernels of generators show by how much; those of others are less sure everywhere.
+    kernel = pm.Kernel.from_opencl(MADDS, "madds", ITEMS, 256, {"x": ITEMS}, a=0.5, tags={"op": "madd"})
+
     def width(calibration: pm.Calibration) -> float:
-        low, high = calibration.interval(madds())
+        low, high = calibration.interval(kernel)
         return float(np.log(high / low))
 
     there = SHIPPED.on("rtx_4090")
-    assert width(there) > 1.15 * width(SHIPPED)
+    assert width(there) > 1.2 * width(SHIPPED)
     assert width(SHIPPED.on("mi100")) > 1.3 * width(there)  # another maker's
     assert width(CPU.on("i7-6700k")) > 1.2 * width(CPU)
     assert there.device["carried_over_from"] == SHIPPED.device["key"]

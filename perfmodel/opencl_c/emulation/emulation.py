@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError, KernelError, nearest
+from perfmodel.counting.resampling import SAMPLES
 from perfmodel.device.launch_shape import check_shape
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.arguments import Argument, Bound, bind
@@ -35,8 +36,6 @@ STEPS = 2_000_000
 _USUAL = Machine()
 LANES = 16_384
 """A batch has so many work-items, unless one group has more."""
-SAMPLES = 16
-"""A sample has a group at random out of each of so many parts of the grid, so that all of it has its share."""
 
 
 @dataclass

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.counting.resampling import SAMPLES
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.execution import MOST_STEPS, Execution
 from perfmodel.ptx.emulation.lanes import WARP, Lanes
-from perfmodel.ptx.emulation.launch import STRATA, Launch, Sample, sampled
+from perfmodel.ptx.emulation.launch import Launch, Sample, sampled
 from perfmodel.ptx.emulation.machine import Machine
 from perfmodel.ptx.emulation.recording import Addresses, Tally
 from perfmodel.ptx.syntax import Instruction
@@ -76,7 +77,7 @@ def emulate(
     steps: int = MOST_STEPS,
     extrapolate: bool = False,
     budget: float = math.inf,
-    samples: int = STRATA,
+    samples: int = SAMPLES,
 ) -> Emulation:
     """Runs some blocks of a launch.
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import KernelError
+from perfmodel.counting.resampling import SAMPLES
 
-STRATA = 16
-"""Blocks are sampled from so many parts of the inside of a grid."""
 LEAST_STRATA = 4
 THREADS = 4096
 """The parts have about so many threads together."""
@@ -77,7 +76,7 @@ def sampled(
     groups: str | Sequence[int] = "sample",
     seed: int = 0,
     threads: int = 256,
-    samples: int = STRATA,
+    samples: int = SAMPLES,
 ) -> Sample:
     """Chooses blocks of a grid.
 
@@ -97,8 +96,8 @@ def sampled(
             return Sample((0,), (float(total),))
         if groups != "sample":
             raise KernelError(f"groups={groups!r} are no blocks; give 'first', 'sample', 'all', or a list of them")
-        strata = max(LEAST_STRATA, min(STRATA, THREADS // threads))
-        return _by_edges(tuple(grid), seed, strata * samples // STRATA)
+        strata = max(LEAST_STRATA, min(SAMPLES, THREADS // threads))
+        return _by_edges(tuple(grid), seed, strata * samples // SAMPLES)
     chosen = tuple(sorted({int(number) for number in groups}))
     if not chosen or chosen[0] < 0 or chosen[-1] >= total:
         raise KernelError(f"blocks {list(groups)[:8]} are not all of the grid, which has {total}; give such")
