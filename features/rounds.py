@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
+from perfmodel.features.footprint import FootprintFeature, reaches_beyond
 from perfmodel.features.group_addresses import of_group
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.transactions import moved_on
@@ -52,15 +54,25 @@ class RoundsFeature(CountedFeature):
 
     None of these waits for another. With ``fresh``, only the part of them counts in which a load takes any work-item of
     a sub-group to a sector that the loop's iteration before has not accessed: an eighth along rows of floats that all
-    begin at a sector, each one where rows begin anywhere in theirs.
+    begin at a sector, each one where rows begin anywhere in theirs; loads that follow from others count by themselves,
+    but not where one that came before has been at the same place. With ``beyond:220000``, only loads count that touch
+    more bytes than that of their array over the launch: caches keep the others from one work-group to the next.
     """
 
     unit = "round"
 
     def __init__(
-        self, name: FeatureName, space: str, direction: str, granularity: Granularity, is_fresh: bool = False
+        self,
+        name: FeatureName,
+        space: str,
+        direction: str,
+        granularity: Granularity,
+        is_fresh: bool = False,
+        beyond: float = 0.0,
     ) -> None:
         super().__init__(name)
+        self.beyond = beyond
+        self.touched = FootprintFeature(name, None, direction, None, block=SECTOR)
         self.space, self.direction = space, direction
         self.granularity = granularity
         self.subgroup_size = SUBGROUP_SIZE if is_fresh else granularity.subgroup_size
@@ -78,15 +90,23 @@ class RoundsFeature(CountedFeature):
         return self.granularity.largest(by)
 
     def place_of(self, access: AccessCount) -> tuple[str, ...]:
-        """Returns the loop body of which accesses count once."""
-        return access.body
+        """Returns the loop body of which accesses count once; of fresh ones, those that come at one level."""
+        return (*access.body, f"load {access.level}") if self.is_fresh else access.body
 
     def times(self, access: AccessCount, granularity: Granularity, sizes: Sizes) -> Floats:
         return granularity.executions(access.rounds, self.name)(sizes)
 
     def part_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> float | Floats:
         """Returns how much one time of an access counts."""
-        return self.fresh_part(counts, access, sizes) if self.is_fresh else 1.0
+        if not self.is_fresh:
+            return 1.0
+        if access.is_again or (self.beyond and not reaches_beyond(access, self.beyond)):
+            return 0.0
+        part = self.fresh_part(counts, access, sizes)
+        footprint = counts.footprint_of(access.variable, self.direction) if self.beyond else None
+        if footprint is None:
+            return part
+        return np.where(self.touched.of(footprint, counts, sizes) > self.beyond, part, 0.0)
 
     def fresh_part(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the part of the innermost loop's iterations in which a load goes to a fresh sector.
@@ -156,6 +176,10 @@ class RoundsFamily(FeatureFamily):
             raise FeatureError(
                 f"feature {name.text!r} is of one kind of memory; write which of {', '.join(self.roles['space'])}"
             )
+        if "beyond" in found and "fresh" not in found:
+            raise FeatureError(
+                f"feature {name.text!r}: beyond:… is said of fresh sectors; write fresh too", found["beyond"].offset
+            )
         if "fresh" in found and found["space"].key != "global":
             raise FeatureError(
                 f"feature {name.text!r}: only sectors of global memory are fresh; leave fresh out, or write global",
@@ -167,10 +191,13 @@ class RoundsFamily(FeatureFamily):
             found["direction"].key if "direction" in found else "load",
             parse_granularity(found["granularity"]) if "granularity" in found else WORKITEM,
             "fresh" in found,
+            float(found["beyond"].condition or 0) if "beyond" in found else 0.0,
         )
 
     def role(self, name: FeatureName, word: Word) -> tuple[str, Word]:
         if word.key == "granularity" and word.condition is not None:
+            return word.key, word
+        if word.key == "beyond" and re.fullmatch(r"[1-9]\d{0,11}", word.condition or "", re.ASCII):
             return word.key, word
         for role, known in self.roles.items():
             if word.key in known and word.condition is None:

@@ -82,6 +82,7 @@ SPARSE_LOADED, SPARSE_STORED = (
 WAITS = "f_mem_waits_global_granularity"
 ROUNDS = "f_mem_rounds_global_granularity"
 FRESH = "f_mem_rounds_global_fresh_granularity:longest"
+FAR = FRESH.replace("fresh", f"fresh_beyond:{KEPT}")
 STORED_AGAIN = f"max({STORED_SECTORS} - {STORED_SECTORS}_fresh, 0)"
 AT_ONCE = f"{SECTORS} / max({ROUNDS}:subgroup, 1) * together"
 STORED_AT_ONCE = f"{STORED_SECTORS} / max(f_mem_rounds_global_store_granularity:subgroup, 1) * together"
@@ -155,7 +156,7 @@ scatter  = p_scatter * (max({MISSED} - p_kept * {TURNS}, 0) + beyond * spilled *
 dram     = p_dram * (missed * (f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)
                      + beyond * (spilled + written) + {REPEATED} * further / (1 + further)) + scatter
 whole    = min({LOADED} * slots / 32 / max(32 * {SECTORS}_fresh, 1), 1)
-fresh    = whole * {FRESH}
+fresh    = whole * ({FAR} + ({FRESH} - {FAR}) * min(together / f_work_items, 1))
 far      = min({WAITS}:longest, fresh + ({FRESH} - fresh) * lost + max({WAITS}:longest - {FRESH}, 0) * evicted)
 shared   = min(f_mem_footprint_global_load_block:64 / max({LOADED}, 1), 1) ** 0.5
 called   = {CALLED}

@@ -138,6 +138,7 @@ class AccessCount:
         level: the loads of one iteration that come one after the other, up to this one, as each needs the one before.
         depth: operations of a load's loop body that come one after the other, as a part of one round, since several
             iterations are done side by side.
+        is_again: whether a load that came before in an iteration has been at the same place, or beside it.
         text, instruction: the access as it stands in the program, and the name of the instruction that makes it.
         footprint: distinct elements that this access touches over the launch, in local memory those of each
             work-group; None where it can't be derived.
@@ -179,6 +180,7 @@ class AccessCount:
     depth: float = 0.0
     entered: Executions | None = None
     least: float = 1.0
+    is_again: bool = False
 
     @property
     def has_unknown_address(self) -> bool:

@@ -14,7 +14,7 @@ def executions(
     program: Any = kernel.program
     emulation = program.emulated(kernel.bound, arrays=arrays, groups="sample", extrapolate=extrapolate)
     by_block = [
-        [each.tolist() for each in tally.by_block()] + [int(tally.by_subgroup(1).max(initial=0))]
+        [each.tolist() for each in tally.by_block()] + [int(tally.by_subgroup().max(initial=0))]
         for tally in emulation.blocks
     ]
     made = {

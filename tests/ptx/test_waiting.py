@@ -178,9 +178,11 @@ extern "C" __global__ void padded(const float *a, float *c, int n)
 """
 
 
-@pytest.mark.parametrize(("operations", "waits"), [(0, 1), (24, 9)])
+@pytest.mark.parametrize(("operations", "waits"), [(0, 3), (24, 9)])
 def test_short_conditions_in_no_loop_share_a_wait_and_long_ones_are_branched_over(operations: int, waits: int) -> None:
-    """The assembler executes short blocks under a predicate, so that their loads are issued one after the other."""
+    """The assembler executes short blocks under a predicate, so that their loads are issued one after the other, and
+    branches over each row, in which several are; its machine code waits three times, and nine times with long blocks.
+    """
     pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
     n = 256
     source = PADDED.replace("OPERATIONS", operations * "v = v * v + 1.5f; ")

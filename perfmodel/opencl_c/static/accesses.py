@@ -211,6 +211,7 @@ class StaticAccesses:
             wait=wait.share,
             level=wait.level,
             depth=wait.depth,
+            is_again=wait.is_again,
             reach=self.table_bytes.get(access.variable or ""),
             entered=None if entered is None else entered.scaled(share),
             least=wait.least,

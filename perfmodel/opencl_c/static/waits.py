@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from perfmodel.counting.called_functions import operations_of
-from perfmodel.counting.waits import ADDRESS, LATENCIES, MOST_UNDER_WAY, Wait
+from perfmodel.counting.waits import ADDRESS, BESIDE, LATENCIES, MOST_UNDER_WAY, Wait
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations, is_multiplication, is_power_of_two, is_sum
@@ -68,6 +68,10 @@ class _Body:
     once: dict[low.Access, dict[str, int]] = field(default_factory=dict)
     """The loops, with their iterations, all of which are one round of an access, as a pragma asks to unroll them."""
     loads: list[low.Load] = field(default_factory=list)
+    places: dict[object, list[tuple[int, int]]] = field(default_factory=dict)
+    """The bytes that loads are off from each place, and their levels."""
+    again: set[low.Access] = field(default_factory=set)
+    """Loads at places where others have been that came before."""
     size: int = 0
     issued: int = 0
     """Its length, as `Unrolling.size_of` and `Unrolling.issued_of` give it."""
@@ -84,6 +88,14 @@ class _Body:
         for kind in kinds or WAITED_FOR:
             self.stops[kind] += 1
             self.finished[kind] = last
+
+    def note_place(self, access: low.Access, place: object, offset: int) -> None:
+        """Notes where a load goes, and whether one that came before has been there."""
+        level = self.levels[access]
+        here = self.places.setdefault((access.variable, place), [])
+        if any(before < level and abs(other - offset) < BESIDE for other, before in here):
+            self.again.add(access)
+        here.append((offset, level))
 
 
 class Waits:
@@ -112,6 +124,7 @@ class Waits:
         self.known: dict[low.Register, int] = {}
         self.depths: dict[low.Register, int] = {}
         self.numbers: dict[low.Register, int] = {}
+        self.changes: Counter[low.Register] = Counter()
         self.times = 1
         self.once: dict[str, int] = {}
         outside = _Body(*self._loaded(kernel.body))
@@ -219,6 +232,25 @@ class Waits:
                 pointer = given[0] if len(given) == 1 else pointer
         return pointer
 
+    def _place(self, pointer: low.Expression) -> tuple[object, int]:
+        """Returns what a pointer is a number of bytes from, and that number."""
+        match pointer:
+            case low.Read():
+                return (pointer.register, self.changes[pointer.register]), 0
+            case low.Constant(value=int(value)):
+                return (), value
+            case low.Convert():
+                return self._place(pointer.operand)
+            case low.Offset():
+                (base, start), (index, further) = self._place(pointer.pointer), self._place(pointer.index)
+                return (base, index, pointer.scale) if index else base, start + further * pointer.scale
+            case low.Binary(operator="+" | "-"):
+                (left, start), (right, further) = self._place(pointer.left), self._place(pointer.right)
+                sign = 1 if pointer.operator == "+" else -1
+                return (left, sign, right) if right else left, start + sign * further
+        kind = pointer.operator if isinstance(pointer, low.Binary) else type(pointer)
+        return (kind, *map(self._place, walks.parts(pointer))), 0
+
     def _add(self, body: _Body, copies: int, room: float) -> None:
         is_far = any(access.space in WAITED_FOR["global"] for access in body.levels)
         most = copies if is_far else min(copies, ONCE)
@@ -239,7 +271,8 @@ class Waits:
                     part = math.prod(body.once[each].values()) / body.times[each]
                     self.once_a_round[each] = frozenset(body.once[each])
                     share = max(1.0, filled * at_once) / at_once
-                    self.found[each] = Wait(share * part, place, depth * part, max(1.0, filled) * part)
+                    least = max(1.0, filled) * part
+                    self.found[each] = Wait(share * part, place, depth * part, least, each in body.again)
 
     # --- statements
 
@@ -256,6 +289,7 @@ class Waits:
             level += 1
         if register is not None:
             self.known[register] = max(level, under)
+            self.changes[register] += 1
             note_number(statement, self.numbers)
         if isinstance(statement, low.Barrier):
             if statement.is_of_group:
@@ -277,6 +311,7 @@ class Waits:
             body.words[expression.access] = words_of(expression.type)
             body.once[expression.access] = dict(self.once)
             body.loads.append(expression)
+            body.note_place(expression.access, *self._place(expression.pointer))
         return level
 
     def _follow(self, statement: low.Assign | low.Store, body: _Body) -> None:

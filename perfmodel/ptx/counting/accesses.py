@@ -148,6 +148,7 @@ class AccessCounter:
             wait=min(shares),
             level=level,
             depth=min(depths),
+            is_again=all(count.is_again for _, count in same),
         )
 
     def _count(self, access: CountedAccess) -> AccessCount:
@@ -202,6 +203,7 @@ class AccessCounter:
             wait=wait.share,
             level=wait.level,
             depth=wait.depth,
+            is_again=wait.is_again,
         )
 
     def _rounds(self, instruction: Instruction, block: int, executions: Executions) -> Executions:

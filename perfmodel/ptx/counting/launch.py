@@ -56,7 +56,7 @@ class EmulatedLaunch:
         """The sub-group that executes most instructions, of which `Executions.longest` tells: another one may go
         through another loop for as long, but neither goes through both."""
         done = zip(self.code.flow.blocks, self.emulation.blocks, strict=True)
-        total = sum(len(block.instructions) * tally.by_subgroup(self.width) for block, tally in done)
+        total = sum(len(block.instructions) * tally.by_subgroup() for block, tally in done)
         return int(np.argmax(total))
 
     def executions(self, tally: Tally) -> Executions:
@@ -67,7 +67,7 @@ class EmulatedLaunch:
                 workitem=constant(items),
                 subgroup=None if self.subgroup_size is None else constant(warps),
                 workgroup=constant(groups),
-                longest=(constant(self.items * int(tally.by_subgroup(self.width)[self._busiest])),),
+                longest=(constant(self.items * int(tally.by_subgroup()[self._busiest])),),
                 spread=self._spread(tally, found),
             )
         return self._executions[key]

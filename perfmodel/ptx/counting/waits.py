@@ -3,17 +3,19 @@
 PTX stands as its compiler has unrolled it; the assembler unrolls short loops again, if they are of one block and count
 by a number, and moves loads ahead of all but what they need, barriers, divisions and roots that are exact, as these may
 branch off to a slow way, and stores of what was loaded that they might see: not where all places are numbers apart,
-from one register that moves by a number. Numbers as in `perfmodel.opencl_c.static.waits`.
+from one register that moves by a number. It moves none over a branch, so that what was loaded and is used before one
+has come before any load behind it; short blocks that only one way goes through are executed under a predicate, without
+a branch. Numbers as in `perfmodel.opencl_c.static.waits`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
-from perfmodel.counting.waits import ADDRESS, LATENCIES, MOST_UNDER_WAY, Wait
+from perfmodel.counting.waits import ADDRESS, BESIDE, LATENCIES, MOST_UNDER_WAY, Wait
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Block, Loop
 from perfmodel.ptx.dataflow import LOADS, address_of, read, written
@@ -29,7 +31,7 @@ ROOM, FEWEST = 30, 8
 """The words of registers that values and loads share, as the assembler keeps to 32, and those that are under way even
 where PTX has more values live, some of which the assembler computes again."""
 MOST_PREDICATED = 16
-"""A block of more instructions is branched over where a condition says so, so that its loads are waited for there."""
+"""A block of more instructions is branched over where a condition says so."""
 _EXACT = frozenset(("div", "rcp", "sqrt"))
 _BARRIERS = frozenset(("bar", "barrier"))
 _SPACES = ("global", "shared")
@@ -53,20 +55,22 @@ class _Way:
     finished: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_SPACES, 0))
     hidden: dict[str, int] = field(default_factory=dict)
     """Up to which level loads have come before any further one, and before one that may see what was stored."""
+    used: int = 0
+    """Up to which level they have come as an instruction needs them."""
     operations: dict[str, int] = field(default_factory=dict)
     carried: set[str] = field(default_factory=set)
     is_stopped: bool = False
     free: set[Instruction] = field(default_factory=set)
     longest: int = 0
 
-    def follow(self, block: Block, hiding: Collection[str], is_branched: bool = False) -> None:
-        """Goes through a block; one that a processor branches over waits for its own loads, and for those before."""
-        if is_branched:
-            self.stop()
+    def follow(self, block: Block, hiding: Collection[str], is_branched_to: bool = False) -> None:
+        """Goes through a block; at a branch, what instructions before it use has come."""
+        if is_branched_to:
+            self.finished = {space: max(level, self.used) for space, level in self.finished.items()}
         for each in block.instructions:
             self._step(each, hiding)
-        if is_branched:
-            self.stop()
+        if block.guard is not None:
+            self.used = max(self.used, self.depths.get(block.guard.register.name, 0))
 
     def stop(self) -> None:
         """Has what was loaded come before any further load."""
@@ -79,6 +83,7 @@ class _Way:
 
     def _step(self, instruction: Instruction, hiding: Collection[str]) -> None:
         depth = max((self.depths.get(name, 0) for name in read(instruction)), default=0)
+        self.used = max(self.used, depth)
         space = _space(instruction)
         if space is not None:
             before = self.finished[space] if space == "shared" or not instruction.has("nc") else self.finished["shared"]
@@ -159,6 +164,18 @@ class _Places:
                 found.add(each)
         return found
 
+    def again(self, levels: Mapping[Instruction, int]) -> set[Instruction]:
+        """Returns the loads at places where others have been that came before, by the levels at which they come."""
+        found: set[Instruction] = set()
+        been: dict[str, list[tuple[int, int]]] = {}
+        for each, level in levels.items():
+            base, offset = self.of(each)
+            here = been.setdefault(base, [])
+            if base and any(before < level and abs(other - offset) < BESIDE for other, before in here):
+                found.add(each)
+            here.append((offset, level))
+        return found
+
 
 class Waits:
     """Finds how each load of a kernel is waited for."""
@@ -190,9 +207,8 @@ class Waits:
         places = _Places(inside)
         free = set() if loop is None else {each for space in hiding for each in places.unstored(space)}
         way = _Way(carried=_carried(inside) if loop is not None else set(), free=free)
-        branched = set() if loop is None else {each for each in blocks if self._is_branched(loop, each)}
         for block in blocks:
-            way.follow(block, hiding, block in branched)
+            way.follow(block, hiding, self._is_branched_to(block))
         unrolled = 1
         if loop is not None and _is_short(inside) and len(loop.blocks) == 1 and _counts_by_number(blocks[0]):
             again = _Way(depths=way.depths, free=free)
@@ -204,39 +220,50 @@ class Waits:
         for each, level in way.levels.items():
             words[_space(each), level] += brought[each] + (ADDRESS if level > 1 else self._of_address(each, places))
         # What is computed from what was loaded stays in registers as long, however soon shared memory answers.
-        copies = unrolled * _copies(way.levels) if loop is not None else 1
-        held = min(max(sum(brought.values()) * unrolled / room, 1.0), copies)
+        # Copies whose loads come one after the other are done so, too.
+        copies = unrolled * _copies(way.levels) / max(way.levels.values(), default=1) if loop is not None else 1.0
+        held = min(max(sum(brought.values()) * unrolled / room, 1.0), max(copies, 1.0))
         depth = held * way.longest / (1 if way.is_stopped or "global" in way.hidden else unrolled)
-        if loop is not None:
-            open_ = [] if way.is_stopped else [space for space in _SPACES if space not in way.hidden]
-            plain = [each.number for each in blocks if each not in branched]
-            self._shared.update({(number, space): loop for number in plain for space in open_})
-        else:
-            self._share_levels(way, [each for each in blocks if _is_predicated(each)])
+        if loop is None:
+            self._share_levels(way, [each for each in blocks if _is_predicated(each)], _SPACES)
+        elif not way.is_stopped:
+            self._share_levels(way, blocks, [space for space in _SPACES if space not in way.hidden], loop)
+        seen = places.again(way.levels)
         for each, level in way.levels.items():
             space = _space(each)
             together = 1 if way.stops(each) else unrolled
             # Shared memory answers while others of its loads are issued, be they many.
             rounds = held if space == "shared" else max(1.0, words[space, level] * together / room)
-            self._found[each] = Wait(rounds / together, level, depth)
+            self._found[each] = Wait(rounds / together, level, depth, is_again=each in seen)
 
-    def _share_levels(self, way: _Way, blocks: list[Block]) -> None:
-        """Notes blocks in no loop whose loads come at the same level, one after the other, and share a wait so."""
-        for block in blocks:
-            for space in _SPACES:
-                levels = {way.levels[each] for each in block.instructions if _space(each) == space}
-                if len(levels) == 1:
-                    self._shared[block.number, space] = levels.pop()
+    def _share_levels(
+        self, way: _Way, blocks: Iterable[Block], spaces: Iterable[str], loop: Loop | None = None
+    ) -> None:
+        """Notes blocks whose loads come at the same levels, one after the other, and share waits so."""
+        for space in spaces:
+            for block in blocks:
+                levels = frozenset(way.levels[each] for each in block.instructions if _space(each) == space)
+                if len(levels) == 1 or (loop is not None and levels):
+                    self._shared[block.number, space] = loop, levels
 
-    def _is_branched(self, loop: Loop, block: Block) -> bool:
-        """Returns whether a processor branches over a block of a loop, which loads, as a condition has it."""
+    def _is_branched_to(self, block: Block) -> bool:
+        """Returns whether a branch is left before a block: not where it goes on from one block, is executed under a
+        predicate, or comes behind such a one."""
         flow = self.code.flow
-        before = flow.dominators[block.number]
-        if before is None or _is_predicated(block) or block.number == loop.header:
+        before = flow.predecessors[block.number]
+        if len(before) == 1:
+            return len(flow.blocks[before[0]].successors) > 1 and not self._is_predicated_side(block)
+        above = flow.dominators[block.number]
+        return not all(each == above or self._is_predicated_side(flow.blocks[each]) for each in before)
+
+    def _is_predicated_side(self, block: Block) -> bool:
+        """Returns whether a block is executed under a predicate, as the other way leads around it."""
+        flow = self.code.flow
+        above = flow.dominators[block.number]
+        if above is None or flow.predecessors[block.number] != [above] or not _is_predicated(block):
             return False
-        ways = flow.blocks[before].successors
-        is_condition = len(ways) > 1 and loop.blocks.issuperset(ways) and flow.meeting[before] != block.number
-        return is_condition and any(_space(each) == "global" for each in block.instructions)
+        meeting = flow.meeting[above]
+        return block.successors == (meeting,) and meeting in flow.blocks[above].successors
 
     def _of_address(self, load: Instruction, places: _Places) -> int:
         """Returns the words that the address of a load takes which a loop moves by steps of 64 bits, in two halves;
@@ -266,8 +293,14 @@ def _is_short(instructions: Sequence[Instruction]) -> bool:
 
 
 def _is_predicated(block: Block) -> bool:
-    """Returns whether a block is short enough to be executed without a branch where a condition says so."""
-    return len(block.instructions) <= MOST_PREDICATED
+    """Returns whether a block is simple enough to be executed without a branch where a condition says so."""
+    return len(block.instructions) <= MOST_PREDICATED and not any(map(_is_long, block.instructions))
+
+
+def _is_long(instruction: Instruction) -> bool:
+    """Returns whether an instruction becomes a loop, a call or a branch: atomics, quotients and exact divisions."""
+    is_quotient = instruction.opcode in ("div", "rem") and not instruction.types[-1].is_float
+    return is_quotient or instruction.opcode in ("atom", "red") or _is_exact(instruction)
 
 
 def _counts_by_number(block: Block) -> bool:

@@ -231,11 +231,11 @@ class Execution:
         """Notes lanes at a branch: by how many sub-groups it is met, taken, and both taken and not."""
         width = self.machine.width
         more = np.zeros_like(record)
-        more[0] = met = mask.warps(width)
+        more[0] = met = mask.warps(width).sum(axis=1)
         if taken is not None:
-            more[1] = went = taken.warps(width)
+            more[1] = went = taken.warps(width).sum(axis=1)
             if rest is not None:
-                more[2] = went + rest.warps(width) - met
+                more[2] = went + rest.warps(width).sum(axis=1) - met
             more[3] = of_block = taken.by_block
             more[4] = of_block > 0
         record += more

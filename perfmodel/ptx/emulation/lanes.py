@@ -82,17 +82,15 @@ class Mask:
         own = counts[taking]
         return taking, np.cumsum(own) - own, self.lanes.block_of[self.index]
 
-    def warps(self, width: int) -> NDArray[np.int64]:
-        """Returns how many sub-groups of each block have a lane that takes part."""
-        known: dict[int, NDArray[np.int64]] = self.__dict__.setdefault("_warps", {})
+    def warps(self, width: int) -> NDArray[np.bool_]:
+        """Returns which sub-groups have a lane that takes part, for each block."""
+        known: dict[int, NDArray[np.bool_]] = self.__dict__.setdefault("_warps", {})
         if width not in known:
             rows = self.active.reshape(self.lanes.count, -1)
             if rows.shape[1] % width:
                 rows = np.pad(rows, ((0, 0), (0, width - rows.shape[1] % width)))
-            of_warps = np.logical_or.reduce(rows.reshape(self.lanes.count, -1, width), axis=2)
-            known[width] = np.add.reduce(of_warps, axis=1, dtype=np.int64)
-        found: NDArray[np.int64] = known[width]
-        return found
+            known[width] = np.logical_or.reduce(rows.reshape(self.lanes.count, -1, width), axis=2)
+        return known[width]
 
     def forget(self) -> None:
         """Gives back the memory of what follows from the mask, which is found again where it is needed."""

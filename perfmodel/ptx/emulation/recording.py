@@ -24,28 +24,24 @@ NOWHERE = np.iinfo(np.int64).min
 
 
 class Tally:
-    """Counts executions of something: for each block by lanes, sub-groups and as a whole, and for each lane.
+    """Counts executions of something by lanes, sub-groups and blocks.
 
     Attributes:
-        items, warps, groups: executions by the blocks.
-        lanes: executions by each lane.
         parts: of the executions that others stand for, those by lanes, sub-groups and blocks, by the number of their
             part; empty without such.
     """
 
     def __init__(self, lanes: Lanes, width: int) -> None:
-        self._lanes, self._width = lanes, width
+        self._width = width
         self._pending: dict[int, tuple[Mask, int]] = {}
         self._items = np.zeros(lanes.count, np.int64)
-        self._warps = np.zeros(lanes.count, np.int64)
-        self._groups = np.zeros(lanes.count, np.int64)
-        self._each = np.zeros(lanes.total, np.int64)
+        self._warps = np.zeros((lanes.count, -(-lanes.per_block // width)), np.int64)
         self.parts: dict[int, NDArray[np.int64]] = {}
 
     def add(self, mask: Mask, times: int = 1, part: int | None = None) -> None:
         """Counts executions; with the number of a part, those that others stand for."""
         if part is not None:
-            counts = np.stack([mask.by_block, mask.warps(self._width), mask.by_block > 0])
+            counts = np.stack([mask.by_block, mask.warps(self._width).sum(axis=1), mask.by_block > 0])
             self.parts[part] = self.parts.get(part, 0) + times * counts
         key = id(mask)
         before = self._pending.get(key)
@@ -55,25 +51,19 @@ class Tally:
 
     def _add_up(self) -> None:
         for mask, times in self._pending.values():
-            by_block = mask.by_block
-            self._items += times * by_block
+            self._items += times * mask.by_block
             self._warps += times * mask.warps(self._width)
-            self._groups += times * (by_block > 0)
-            self._each += times * mask.active
         self._pending.clear()
 
     def by_block(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Returns the executions of each block by lanes, sub-groups and as a whole."""
+        """Returns the executions of each block by lanes, by sub-groups, and by the one of these that has most."""
         self._add_up()
-        return self._items, self._warps, self._groups
+        return self._items, self._warps.sum(axis=1), self._warps.max(axis=1)
 
-    def by_subgroup(self, width: int) -> NDArray[np.int64]:
-        """Returns the executions by each sub-group: as many as by that of its lanes that has most of them."""
+    def by_subgroup(self) -> NDArray[np.int64]:
+        """Returns the executions by each sub-group of the blocks, in which any of its lanes takes part."""
         self._add_up()
-        lanes = self._lanes
-        each = self._each.reshape(lanes.count, lanes.per_block)
-        filled = np.pad(each, ((0, 0), (0, -lanes.per_block % width)))
-        return np.asarray(filled.reshape(-1, width).max(axis=1))
+        return self._warps.reshape(-1)
 
 
 @dataclass(eq=False)
