@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from perfmodel import Kernel
@@ -189,3 +190,56 @@ def test_short_conditions_in_no_loop_share_a_wait_and_long_ones_are_branched_ove
     kernel = Kernel.from_cuda(source, "padded", (n // 64, n), 64, {"a": n * n, "c": n * n}, n=n)
     inside = (3 * n - 2) ** 2 / 9 / n**2  # the part of the places that are within the image
     assert feature("f_mem_waits_global").eval(kernel) == pytest.approx(waits * inside * n * n)
+
+
+NEIGHBOURS = """
+extern "C" __global__ void neighbours(const float *a, const int *place, float *c, int n, int wraps)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x;
+    float s = 0;
+    #pragma unroll
+    for (int k = 1; k <= 3; k++) {
+        const int i = wraps & k ? (x + k) % n : min(x + k, n - 1);
+        s += a[place[i]];
+    }
+    c[x] = s;
+}
+"""
+
+
+def test_loads_behind_a_branch_come_after_those_that_are_used_before_it() -> None:
+    """Each neighbour's place, which a branch with a remainder chooses, is waited for, and then its value: six times.
+
+    The machine code waits five times, as it moves one addition behind a branch.
+    """
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    n = 4096
+    kernel = Kernel.from_cuda(
+        NEIGHBOURS, "neighbours", n // 128, 128, {"a": n, "place": n, "c": n}, n=n, wraps=0
+    ).as_observed({"place": np.arange(n, dtype=np.int32)})
+    assert feature("f_mem_waits_global").eval(kernel) / n == 6
+
+
+UNEVEN = """
+extern "C" __global__ void uneven(const int *ends, const float *a, float *c)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x;
+    float s = 0;
+    for (int row = 0; row < 4; row++)
+        for (int j = 0; j < ends[(x + row) % 4]; j++)
+            s = s * a[j] + 1.0f / s;
+    c[x] = s;
+}
+"""
+
+
+def test_a_sub_group_waits_for_whatever_any_of_its_lanes_loads() -> None:
+    """Each row is as long as its longest lane has it, which is another one in each; no lane has all of them."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    n, ends = 1024, np.array([16, 0, 0, 0], np.int32)
+    kernel = Kernel.from_cuda(UNEVEN, "uneven", n // 64, 64, {"ends": 4, "a": 64, "c": n}).as_observed({"ends": ends})
+    name = "f_mem_access_global_load_var:a_granularity"
+    assert feature(f"{name}:workitem").eval(kernel) == 16 * n
+    assert feature(f"{name}:subgroup").eval(kernel) == 4 * 16 * n / 32
+    assert feature(f"{name}:longest").eval(kernel) == 4 * 16 * n
+    assert feature(f"{name}:workgroup").eval(kernel) == 4 * 16 * n / 64

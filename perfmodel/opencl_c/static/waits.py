@@ -271,8 +271,13 @@ class Waits:
                     part = math.prod(body.once[each].values()) / body.times[each]
                     self.once_a_round[each] = frozenset(body.once[each])
                     share = max(1.0, filled * at_once) / at_once
-                    least = max(1.0, filled) * part
-                    self.found[each] = Wait(share * part, place, depth * part, least, each in body.again)
+                    self.found[each] = Wait(
+                        share=share * part,
+                        level=place,
+                        depth=depth * part,
+                        least=max(1.0, filled) * part,
+                        is_again=each in body.again,
+                    )
 
     # --- statements
 
