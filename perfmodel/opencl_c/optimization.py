@@ -73,6 +73,7 @@ class _Optimizer:
 
     Attributes:
         numbers: of values, by what they are computed from; two of one number are equal.
+        stored: registers and constants that were stored, by number.
         values, levels: of registers, the number of their value and how many of the loops around change them.
         memory: by space, a number for what is in all of it (None), in each array of `apart`, and in the `OTHERS`; and
             how many of the loops around change it.
@@ -83,6 +84,7 @@ class _Optimizer:
     def __init__(self, kernel: low.LoweredKernel) -> None:
         self.source = kernel
         self.numbers: dict[Hashable, int] = {}
+        self.stored: dict[int, low.Read | low.Constant] = {}
         self.values: dict[low.Register, int] = {}
         self.levels: dict[low.Register, int] = {}
         self.memory: dict[tuple[str, str | None], tuple[int, int]] = {}
@@ -110,6 +112,7 @@ class _Optimizer:
     def straight(self, block: low.Straight) -> list[Any]:
         """Returns the block, each of its statements behind what it is the first to compute."""
         found: list[Any] = []
+        stores: dict[Hashable, Any] = {}
         for statement in block.statements:
             self.defined = []
             changed: Any = rebuilt(statement, self.expression)
@@ -117,8 +120,25 @@ class _Optimizer:
                 number = self.number_of(changed.value) if changed.components is None else self.new()
                 self.set(changed.register, number)
             found += [*self.defined, changed]
+            if not isinstance(statement, low.Assign | low.Store) or any(map(_loads, found[-1 - len(self.defined) :])):
+                stores.clear()
             self.affect(statement)
+            if type(changed) is low.Store:
+                self.note(changed)
+                place = changed.access.type, self.number_of(changed.pointer)
+                if place in stores:
+                    found = [each for each in found if each is not stores[place]]
+                stores[place] = changed
         return [replace(block, statements=tuple(found))]
+
+    def note(self, store: low.Store) -> None:
+        """Notes that a load finds what has just been stored at its place."""
+        if store.value.type != store.access.type:
+            return
+        number = self.number_of(store.value)
+        self.numbers[self.key_of(low.Load(store.value.type, store.pointer, store.access))] = number
+        if isinstance(store.value, low.Read | low.Constant):
+            self.stored[number] = store.value
 
     def affect(self, statement: Any) -> None:
         """Gives memory that a statement changes a new number."""
@@ -219,6 +239,9 @@ class _Optimizer:
         if not _is_work(changed) or (in_sum and is_product(changed)):
             return changed
         number = self.number_of(changed)
+        stored = self.stored.get(number) if isinstance(changed, low.Load) else None
+        if stored is not None and self.number_of(stored) == number:
+            return stored
         for scope in reversed(self.scopes):
             if shared := scope.get(number):
                 shared.uses += 1
@@ -267,14 +290,17 @@ class _Optimizer:
                 if expression.register not in self.values:
                     self.values[expression.register] = self.new()
                 return self.values[expression.register]
-        key = (type(expression), expression.type, self.own(expression))
+        key = self.key_of(expression)
+        if key not in self.numbers:
+            self.numbers[key] = self.new()
+        return self.numbers[key]
+
+    def key_of(self, expression: Any) -> Hashable:
+        """Returns what is equal for expressions that are computed alike from values of the same numbers."""
         operands = [self.number_of(part) for part in walks.parts(expression)]
         if isinstance(expression, low.Binary) and expression.operator in _COMMUTATIVE:
             operands.sort()
-        whole = (*key, *operands)
-        if whole not in self.numbers:
-            self.numbers[whole] = self.new()
-        return self.numbers[whole]
+        return type(expression), expression.type, self.own(expression), *operands
 
     def own(self, expression: low.Expression) -> Hashable:
         """Returns what decides on a value beside the operands."""
@@ -318,6 +344,12 @@ class _Optimizer:
                 self.registers.append(node.holder)
                 return low.Assign(node.holder, self.resolved(node.expression))
         return rebuilt(node, self.resolved)
+
+
+def _loads(statement: Any) -> bool:
+    """Returns whether a statement loads, as far as it is one that computes or stores."""
+    root = statement.expression if isinstance(statement, _Shared) else statement
+    return any(isinstance(each, low.Load) for each in walks.walk(root))
 
 
 def _by_quotient(expression: low.Expression) -> low.Expression:

@@ -42,6 +42,7 @@ OTHER_BYTES = {
     "atomics-atomics": ("footprint",),
     # A vector of three moves the fourth along, which the emulation leaves out.
     "triples-triples": ("bytes",),
+    "layouts-layouts": ("bytes", "footprint"),
 }
 COUNTABLE = [launch for launch in launches() if str(launch) not in DECIDED_BY_DATA | BY_VALUE]
 

@@ -344,14 +344,17 @@ class Expressions:
         target = self.places.fixed(self.lvalue(expression.target))
         text = text_of(expression.target)
         old = self.places.load(target, expression.target.type, text)
+        before = old
         if keep and expression.is_postfix:
             old = self.out.held(old, "_old")
+            # What a register held a moment ago is in it still, so that it is seen to move by a number.
+            before = before if isinstance(target, InRegister) else old
         if isinstance(expression.type, Pointer):
             step = low.Constant(LONG, expression.step)
-            new: low.Expression = low.Offset(expression.type, old, step, expression.type.target.size)
+            new: low.Expression = low.Offset(expression.type, before, step, expression.type.target.size)
         else:
             operator = "+" if expression.step > 0 else "-"
-            new = low.Binary(expression.type, operator, old, low.Constant(expression.type, abs(expression.step)))
+            new = low.Binary(expression.type, operator, before, low.Constant(expression.type, abs(expression.step)))
         if not keep or expression.is_postfix:
             self.places.store_value(target, new, text)
             return old

@@ -99,12 +99,9 @@ class LvalueEmitter:
             raise SourceError(f"{text} is a {target.type}, which is no number; name its elements", *self.out.place)
         if target.components is None:
             return low.Load(target.type, target.pointer, self.access("load", target, text))
-        target = self.fixed(target)
-        assert isinstance(target, InMemory)
-        parts = tuple(
-            low.Load(place.type, place.pointer, self.access("load", place, text)) for place in element_places(target)
-        )
-        return parts[0] if len(parts) == 1 else low.Join(type_, parts)
+        # Compilers load a vector as a whole, whatever of it is asked for.
+        vector = low.Load(target.type, target.pointer, self.access("load", target, text))
+        return low.Pick(type_, vector, target.components)
 
     def store_value(self, target: Lvalue, value: low.Expression, text: str) -> None:
         if isinstance(target, InRegister):
@@ -113,14 +110,12 @@ class LvalueEmitter:
         elif target.components is None:
             self.out.emit(low.Store(target.pointer, value, self.access("store", target, text)))
         else:
+            # Compilers load the whole vector and store it again with what has changed.
             fixed = self.fixed(target)
             assert isinstance(fixed, InMemory)
-            places = list(element_places(fixed))
-            if len(places) > 1:
-                value = self.out.held(value, "_vector")
-            for component, place in enumerate(places):
-                part = value if len(places) == 1 else low.Pick(place.type, value, (component,))
-                self.out.emit(low.Store(place.pointer, part, self.access("store", place, text)))
+            vector = self.out.held(low.Load(fixed.type, fixed.pointer, self.access("load", fixed, text)), "_vector")
+            self.out.emit(low.Assign(vector.register, value, target.components))
+            self.out.emit(low.Store(fixed.pointer, vector, self.access("store", fixed, text)))
 
     def settle(self, register: low.Register, value: low.Expression) -> None:
         """Gives a pointer declared without address space that of what it first points to."""

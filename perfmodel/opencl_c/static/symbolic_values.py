@@ -80,12 +80,20 @@ class Evaluator:
 
     @_value.on(low.Load)
     def _load(self, expression: low.Load) -> Value:
-        if expression.access.space != "constant" or not isinstance(expression.type, Scalar):
+        type_ = expression.type
+        if expression.access.space != "constant" or not isinstance(type_, Scalar | Vector):
             return None
         place = self(expression.pointer)
         if not isinstance(place, PointsTo):
             return None
-        return self.tables.value(place.variable, place.offset, expression.type, self.bounds)
+        if isinstance(type_, Scalar):
+            return self.tables.value(place.variable, place.offset, type_, self.bounds)
+        element = type_.element
+        offsets = [place.offset.map(lambda at, by=by: at + number(by * element.size)) for by in range(type_.width)]
+        parts = [self.tables.value(place.variable, offset, element, self.bounds) for offset in offsets]
+        if all(isinstance(part, Known) for part in parts):
+            return known([part.value for part in parts], type_)
+        return Components(tuple(parts)) if all(isinstance(part, Pieces) for part in parts) else None
 
     @_value.on(low.Join)
     def _joined(self, expression: low.Join) -> Value:

@@ -40,7 +40,7 @@ MOST_ISSUED, MOST_ISSUED_NEAR = 45, 34
 """The assembler writes out a loop again whose body has no more than so many machine instructions; fewer where it loads
 from local memory alone."""
 MOST_PREDICATED = 16
-"""Processors branch over more instructions than that under a condition, if a load is among them."""
+"""Processors branch over more instructions than that under a condition."""
 MOST_INLINED = 300
 """A loop whose number of iterations is known is written out as a whole, up to so many instructions."""
 WHOLE, STAYS = 0, 1
@@ -118,12 +118,19 @@ class Unrolling:
         return sum(times * long.get(kind, 1) for (kind, _), times in self.operations.of(block).values.items())
 
     def is_branched(self, branch: low.If) -> bool:
-        """Returns whether a processor branches over what stands under a condition, so that the loads there are waited
-        for there, and none beyond them is issued before."""
-        under = list(walks.straights((*branch.then, *branch.otherwise)))
+        """Returns whether a processor branches over what stands under a condition, so that what was loaded for it is
+        waited for there, and no load beyond is issued before."""
+        return self.is_long((*branch.then, *branch.otherwise))
+
+    def is_long(self, statements: Iterable[low.Statement]) -> bool:
+        """Returns whether statements are too many to be executed under a predicate."""
+        return sum(map(self.issued_of, walks.straights(statements))) > MOST_PREDICATED
+
+    def is_loading(self, branch: low.If) -> bool:
+        """Returns whether memory is loaded from under a condition."""
+        under = walks.straights((*branch.then, *branch.otherwise))
         loads = (node for block in under for each in block.statements for node in walks.accesses_of(each))
-        is_loading = any(isinstance(each, low.Load) and self.is_in_memory(each.access) for each in loads)
-        return is_loading and sum(map(self.issued_of, under)) > MOST_PREDICATED
+        return any(isinstance(each, low.Load) and self.is_in_memory(each.access) for each in loads)
 
     # --- as a whole
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perfmodel.counting.called_functions import operations_of
@@ -137,12 +137,15 @@ class Waits:
 
     # --- bodies
 
-    def _run(self, statements: Iterable[low.Statement], body: _Body, under: int, is_again: bool = False) -> None:
+    def _run(self, statements: Iterable[low.Statement], body: _Body, under: int, is_again: bool = False) -> int:
         """Goes through statements; what stands under a condition comes after the loads that this follows from.
 
-        Loops within have been gone through if this is done again.
+        Loops within have been gone through if this is done again. Returns what `under` is for what comes next, where
+        statements may have left for the end of a loop or scope around them.
         """
-        for statement in statements:
+        waiting = list(statements)
+        for number, statement in enumerate(waiting, 1):
+            reached = under
             match statement:
                 case low.Straight():
                     body.size += self.times * self.unrolling.size_of(statement)
@@ -150,16 +153,9 @@ class Waits:
                     for simple in statement.statements:
                         self._simple(simple, body, under)
                 case low.If():
-                    level = max(under, self.known.get(statement.condition, 0))
-                    is_branched = self.unrolling.is_branched(statement)
-                    if is_branched and level > 0:
-                        body.stop()
-                    self._run(statement.then, body, level, is_again)
-                    self._run(statement.otherwise, body, level, is_again)
-                    if is_branched:
-                        body.stop()
+                    reached = self._if(statement, waiting[number:], body, under, is_again)
                 case low.Scope():
-                    self._run(statement.body, body, under, is_again)
+                    reached = self._run(statement.body, body, under, is_again)
                 case low.Loop() if (iterations := self.unrolling.iterations_of(statement, self.numbers)) is not None:
                     self._inlined(statement, iterations, body, under, is_again)
                 case low.Loop():
@@ -172,6 +168,24 @@ class Waits:
                         self.numbers.pop(register, None)
                 case low.Leave():
                     pass
+            if reached > under and walks.labels_left((statement,)):
+                under = reached
+        return under
+
+    def _if(
+        self, branch: low.If, rest: Sequence[low.Statement], body: _Body, under: int, is_again: bool
+    ) -> int:
+        """Goes through what stands under a condition; if that is to leave, what comes next stands under it, too."""
+        level = max(under, self.known.get(branch.condition, 0))
+        is_branched, is_loading = self.unrolling.is_branched(branch), self.unrolling.is_loading(branch)
+        if is_branched and level > 0:
+            body.stop()
+        reached = [self._run(each, body, level, is_again) for each in (branch.then, branch.otherwise)]
+        if is_branched and is_loading:
+            body.stop()
+        elif level > 0 and walks.labels_left((branch,)) and self.unrolling.is_long(rest):
+            body.stop()
+        return max(reached)
 
     def _loop(self, loop: low.Loop) -> None:
         parts, numbers = parts_of(loop), dict(self.numbers)
@@ -186,9 +200,9 @@ class Waits:
         self._run(parts, first, 0)
         # Where loads come later because of what the iteration before has loaded, each iteration waits for its own.
         self._run(parts, second, 0, is_again=True)
-        is_chained = any(second.levels[access] > level for access, level in first.levels.items())
+        chained = {_kind_of(access) for access, level in first.levels.items() if second.levels[access] > level}
         copies = self.unrolling.copies_of(loop, first.size, first.issued, first.loads, numbers)
-        self._add(first, 1 if is_chained else copies, self._room(first, self.live.get(loop.name, 0)))
+        self._add(first, copies, self._room(first, self.live.get(loop.name, 0)), chained)
         self.times, self.once, self.depths = times, once, {}
 
     def _inlined(self, loop: low.Loop, iterations: int, body: _Body, under: int, is_again: bool) -> None:
@@ -251,7 +265,7 @@ class Waits:
         kind = pointer.operator if isinstance(pointer, low.Binary) else type(pointer)
         return (kind, *map(self._place, walks.parts(pointer))), 0
 
-    def _add(self, body: _Body, copies: int, room: float) -> None:
+    def _add(self, body: _Body, copies: int, room: float, chained: Container[str] = ()) -> None:
         is_far = any(access.space in WAITED_FOR["global"] for access in body.levels)
         most = copies if is_far else min(copies, ONCE)
         # What is computed from what was loaded stays in registers as long, however soon local memory answers.
@@ -259,8 +273,8 @@ class Waits:
         side_by_side = min(max(room / max(words_of_all, 1), 1.0), copies)
         for kind, spaces in WAITED_FOR.items():
             own = {access: level for access, level in body.levels.items() if access.space in spaces}
-            at_once = 1 if body.stops[kind] else most
-            depth = body.depth / (1 if body.stops["global"] else side_by_side)
+            at_once = 1 if body.stops[kind] or kind in chained else most
+            depth = body.depth / (1 if body.stops["global"] or chained else side_by_side)
             for place, level in enumerate(sorted(set(own.values())), 1):
                 here = [each for each in own if own[each] == level]
                 address = ADDRESS if place > 1 else 0
