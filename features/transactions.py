@@ -322,17 +322,17 @@ class TransactionFeature(AccessFeature):
         return hit
 
     def of_scratch(self, access: AccessCount, n_bytes: int) -> float:
-        """Returns how many blocks a sub-group hits in its work-items' own arrays, whose elements lie side by side.
+        """Returns how many blocks a sub-group hits in its work-items' own arrays, whose words lie side by side.
 
-        Work-items at the same place in theirs access neighbouring elements; those at different places, other rows.
+        Work-items at the same place in theirs access neighbouring words; those at different places, other rows.
         """
-        item, is_known = access.bits // 8, None not in access.local_strides.values()
-        if is_known and not access.local_strides:
-            return max(1.0, self.width * item / self.size)
-        rows, neighbours = max(n_bytes // item, 2), min(max(self.size / item, 1.0), self.width)
-        # Work-items whose elements of one row share a block hit it if any of them goes to that row.
+        words, item = max(access.bits // 8 // WORD_BYTES, 1), min(access.bits // 8, WORD_BYTES)
+        if not access.local_strides:
+            return max(1.0, self.width * words * item / self.size)
+        rows, neighbours = max(n_bytes // (words * WORD_BYTES), 2), min(max(self.size // WORD_BYTES, 1), self.width)
+        # Work-items whose words of one row share a block hit it if any of them goes to that row.
         hit = -rows * np.expm1(neighbours * np.log1p(-1 / rows))
-        return float(self.width / neighbours * max(item / self.size, 1.0) * hit)
+        return float(self.width / neighbours * words * hit)
 
 
 def bytes_of_array(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats | None:

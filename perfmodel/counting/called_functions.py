@@ -72,13 +72,13 @@ OPERATIONS: Mapping[str, tuple[Count, ...]] = {
     "normalize": _NORMALIZE,
     "fast_normalize": _FAST_NORMALIZE,
     "cross": (("mul", 0, 3), ("madd", 0, 3)),
-    # Calls with two results: the second one comes with the first, but of sincos.
+    # Calls with two results: the second one comes with the first; a cosine of what a sine has reduced is a polynomial.
     "fract.0": (("floor", 1, 0), ("add", 1, 0), ("min", 1, 0)),
     "fract.1": (),
     "modf.0": (("trunc", 1, 0), ("add", 1, 0)),
     "modf.1": (),
     "sincos.0": (("sin", 1, 0),),
-    "sincos.1": (("cos", 1, 0),),
+    "sincos.1": (("madd", 6, 0),),
     "frexp.0": (("frexp", 1, 0),),
     "frexp.1": (),
     "remquo.0": (("remquo", 1, 0),),

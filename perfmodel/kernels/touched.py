@@ -47,7 +47,7 @@ class TouchedByGroups:
         )
 
     def _access(self, access: AccessCount) -> AccessCount:
-        if access.space not in ("global", "local") or not access.has_unknown_address:
+        if access.space not in ("global", "local", "scratch") or not access.has_unknown_address:
             return access
         key = access.instruction, access.text, access.direction
         reach = access.reach
@@ -71,15 +71,16 @@ def touched(emulation: Emulation, given: Collection[str]) -> TouchedByGroups:
     cut = {loop.place for loop in emulation.extrapolated if not loop.is_exact}
     left_out = walks.simple_statements(loop for loop in walks.loops(kernel.body) if loop.place in cut)
     unknown: set[str | None] = {
-        node.access.variable for each in left_out for node in walks.accesses_of(each) if node.access.space != "local"
+        node.access.variable for each in left_out for node in walks.accesses_of(each) if node.access.space in ("global", "constant")
     }
     for statement in walks.simple_statements(kernel.body):
         for node in walks.accesses_of(statement):
             access = node.access
-            if access.space not in ("global", "constant", "local"):
+            is_near = access.space in ("local", "private")
+            if access.space not in ("global", "constant", "local", "private"):
                 continue
             if not _arrays_behind(origins, node.pointer) <= known:
-                if access.space != "local":
+                if not is_near:
                     unknown.add(access.variable)
                 continue
             counts = {name: int(emulation.accesses[name][:, access.number].sum()) for name in _COUNTED}

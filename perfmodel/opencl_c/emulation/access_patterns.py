@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.distinct import distinct
 from perfmodel.counting.atomics import bank_passes, sector_passes
-from perfmodel.counting.banks import bank_cycles
+from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
 from perfmodel.opencl_c.emulation.machine import Machine
@@ -231,6 +231,16 @@ def _blocks_touched(met: Sequence[Met], size: int, blocks: Sequence[int], layout
     addresses = _addresses(met, layout).reshape(len(met), layout.groups, layout.subgroups, layout.subgroup_size)
     addresses.sort(axis=3)
     return np.stack([_distinct(_in_order(addresses, size, block)).sum(axis=(2, 3)) for block in blocks], axis=2)
+
+
+def private_blocks_touched(met: Sequence[Met], size: int, blocks: Sequence[int], layout: Layout) -> Integers:
+    """Returns the same of private arrays, whose words of one place lie side by side for a sub-group."""
+    addresses = _addresses(met, layout).reshape(len(met), layout.groups, layout.subgroups, layout.subgroup_size)
+    row, lanes = layout.subgroup_size * WORD_BYTES, np.arange(layout.subgroup_size) * WORD_BYTES
+    places = np.where(addresses > _NOBODY >> 1, addresses // WORD_BYTES * row + lanes, _NOBODY)
+    places.sort(axis=3)
+    touched = [_distinct(_in_order(places, WORD_BYTES, block)).sum(axis=(2, 3)) for block in blocks]
+    return max(size // WORD_BYTES, 1) * np.stack(touched, axis=2)
 
 
 def local_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> tuple[Integers, Integers]:

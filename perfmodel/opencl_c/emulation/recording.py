@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from perfmodel.counting.counts import PAGE_BYTES
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.access_handlers import Handler
-from perfmodel.opencl_c.emulation.access_patterns import Pattern, atomic_passes, blocks_touched, local_cycles
+from perfmodel.opencl_c.emulation.access_patterns import (
+    Pattern,
+    atomic_passes,
+    blocks_touched,
+    local_cycles,
+    private_blocks_touched,
+)
 from perfmodel.opencl_c.emulation.address_space import Regions
 from perfmodel.opencl_c.emulation.footprints import sizes
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask, work_out
@@ -156,9 +162,10 @@ class Recorder:
                 row[:, 2] = pattern.mask.items_of_groups * handler.bytes
             if handler.access.space == "local":
                 cost[..., 4], cost[..., 5] = local_cycles(part, handler.bytes, self.machine, self.layout)
-            elif handler.access.space != "private":
+            else:
+                touched = private_blocks_touched if handler.access.space == "private" else blocks_touched
                 blocks = [each for each in (self.machine.transaction_bytes, self.machine.line_bytes) if each]
-                cost[..., [3, 6][: len(blocks)]] = blocks_touched(part, handler.bytes, blocks, self.layout)
+                cost[..., [3, 6][: len(blocks)]] = touched(part, handler.bytes, blocks, self.layout)
             if handler.access.direction == "atomic":
                 cost[..., 7] = self._passes(handler, part)
             self.known.update(zip(part, cost, strict=True))

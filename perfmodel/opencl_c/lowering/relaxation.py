@@ -1,18 +1,20 @@
 """Functions as compilers take them with ``-cl-fast-relaxed-math``: rough ones, of few instructions, for those of float.
 
 What NVIDIA's compiler makes of each was read in its PTX: those that `ROUGH` names become what ``native_`` makes of
-them, lengths lose what keeps them from overflowing, and others, such as ``pow`` and ``tanh``, stay what they are.
+them, lengths lose what keeps them from overflowing, and others, such as ``pow`` and ``tanh``, stay what they are. To
+divide by a number is to multiply by its reciprocal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.lowering.builtin_names import ROUGH
-from perfmodel.opencl_c.types import Scalar, Vector, element_of
+from perfmodel.opencl_c.types import Scalar, Vector, element_of, is_float
 from perfmodel.opencl_c.visitor import rebuilt
 
 OPTIONS = frozenset(("-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations"))
@@ -33,9 +35,15 @@ def relaxed(kernel: low.LoweredKernel, options: Sequence[str]) -> low.LoweredKer
 
 def _rough(node: Any) -> Any:
     node = rebuilt(node, _rough)
+    if isinstance(node, low.Binary) and node.operator == "/" and _is_divisor(node.right):
+        return replace(node, operator="*", right=replace(node.right, value=1.0 / node.right.value))
     if not isinstance(node, low.Call) or node.function not in _ROUGH or not isinstance(node.type, Scalar | Vector):
         return node
     is_float = all(
         isinstance(each.type, Scalar | Vector) and element_of(each.type).dtype == "float32" for each in node.arguments
     )
     return replace(node, function=_ROUGH[node.function]) if is_float else node
+
+
+def _is_divisor(value: low.Expression) -> bool:
+    return isinstance(value, low.Constant) and is_float(value.type) and isfinite(value.value) and value.value != 0
