@@ -71,7 +71,10 @@ def touched(emulation: Emulation, given: Collection[str]) -> TouchedByGroups:
     cut = {loop.place for loop in emulation.extrapolated if not loop.is_exact}
     left_out = walks.simple_statements(loop for loop in walks.loops(kernel.body) if loop.place in cut)
     unknown: set[str | None] = {
-        node.access.variable for each in left_out for node in walks.accesses_of(each) if node.access.space in ("global", "constant")
+        node.access.variable
+        for each in left_out
+        for node in walks.accesses_of(each)
+        if node.access.space in ("global", "constant")
     }
     for statement in walks.simple_statements(kernel.body):
         for node in walks.accesses_of(statement):

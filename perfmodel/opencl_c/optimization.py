@@ -16,15 +16,17 @@ from typing import Any
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
+from perfmodel.opencl_c.lowering.folding import converted, folded, inverted
 from perfmodel.opencl_c.operations import is_product, is_sum
 from perfmodel.opencl_c.promotion import apart_from_others, promoted
-from perfmodel.opencl_c.types import is_float
+from perfmodel.opencl_c.types import BOOL, is_float
 from perfmodel.opencl_c.visitor import Dispatch, rebuilt
 
 OTHERS = ""
 """The arrays that nothing tells apart from each other."""
 SHARED = "_shared"
 """Registers begin so that hold what an expression of the source gives in several places, or before a loop."""
+_WITHOUT_ZERO = frozenset("+-|^") | {"<<", ">>"}
 _COMMUTATIVE = frozenset("+*&|^") | {"==", "!="}
 
 
@@ -73,7 +75,8 @@ class _Optimizer:
 
     Attributes:
         numbers: of values, by what they are computed from; two of one number are equal.
-        stored: registers and constants that were stored, by number.
+        constants, stored: values that are written in the program, and registers and constants that were stored, by
+            number.
         values, levels: of registers, the number of their value and how many of the loops around change them.
         memory: by space, a number for what is in all of it (None), in each array of `apart`, and in the `OTHERS`; and
             how many of the loops around change it.
@@ -84,6 +87,7 @@ class _Optimizer:
     def __init__(self, kernel: low.LoweredKernel) -> None:
         self.source = kernel
         self.numbers: dict[Hashable, int] = {}
+        self.constants: dict[int, low.Constant] = {}
         self.stored: dict[int, low.Read | low.Constant] = {}
         self.values: dict[low.Register, int] = {}
         self.levels: dict[low.Register, int] = {}
@@ -234,7 +238,7 @@ class _Optimizer:
     # --- expressions, first pass
 
     def expression(self, expression: low.Expression, in_sum: bool = False) -> Any:
-        changed = self.with_parts(expression)
+        changed = _folded(self.with_parts(expression))
         # A product that is added to something costs nothing there, as one operation does both.
         if not _is_work(changed) or (in_sum and is_product(changed)):
             return changed
@@ -250,6 +254,9 @@ class _Optimizer:
 
     def with_parts(self, expression: low.Expression) -> Any:
         expression = _by_quotient(expression)
+        if isinstance(expression, low.Read):
+            known = self.constants.get(self.values.get(expression.register, 0))
+            return known if known is not None and known.type == expression.type else expression
         in_sum = is_sum(expression) or (isinstance(expression, low.Unary) and expression.operator == "-")
         return rebuilt(expression, lambda part: self.expression(part, in_sum))
 
@@ -293,6 +300,8 @@ class _Optimizer:
         key = self.key_of(expression)
         if key not in self.numbers:
             self.numbers[key] = self.new()
+        if isinstance(expression, low.Constant):
+            self.constants[self.numbers[key]] = expression
         return self.numbers[key]
 
     def key_of(self, expression: Any) -> Hashable:
@@ -344,6 +353,29 @@ class _Optimizer:
                 self.registers.append(node.holder)
                 return low.Assign(node.holder, self.resolved(node.expression))
         return rebuilt(node, self.resolved)
+
+
+def _folded(expression: Any) -> Any:
+    """Returns what operators make of numbers that the program has; everything else as it is."""
+    match expression:
+        case low.Binary():
+            found = folded(expression)
+            return _without_effect(found) if isinstance(found, low.Binary) else found
+        case low.Unary(operator="-" | "~"):
+            return inverted(expression)
+        case low.Convert(operand=low.Constant()) if not expression.rounding and not expression.saturate:
+            return converted(expression.operand, expression.type) if expression.type != BOOL else expression
+    return expression
+
+
+def _without_effect(expression: low.Binary) -> Any:
+    """Returns the operand that an operator leaves as it is, as the other one is 0 or 1."""
+    left, right = expression.left, expression.right
+    if expression.type == BOOL or not isinstance(right, low.Constant) or left.type != expression.type:
+        return expression
+    is_one = expression.operator in ("*", "/") and right.value == 1
+    is_nothing = expression.operator in _WITHOUT_ZERO and right.value == 0 and not is_float(expression.type)
+    return left if is_one or is_nothing else expression
 
 
 def _loads(statement: Any) -> bool:

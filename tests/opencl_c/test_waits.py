@@ -17,7 +17,7 @@ FRAME = """__kernel void k(__global const float *restrict a, __global const floa
                             __global const int *restrict places, __global float *{0} c, const int m, const int n)
 {{
     const int i = get_global_id(0);
-    float s = 0, t = 1;
+    float s = 0, t = n;
     {1}
     c[i] = s * t;
 }}"""

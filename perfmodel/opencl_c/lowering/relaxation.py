@@ -35,8 +35,8 @@ def relaxed(kernel: low.LoweredKernel, options: Sequence[str]) -> low.LoweredKer
 
 def _rough(node: Any) -> Any:
     node = rebuilt(node, _rough)
-    if isinstance(node, low.Binary) and node.operator == "/" and _is_divisor(node.right):
-        return replace(node, operator="*", right=replace(node.right, value=1.0 / node.right.value))
+    if isinstance(node, low.Binary) and node.operator == "/" and (reciprocal := _reciprocal(node.right)) is not None:
+        return replace(node, operator="*", right=reciprocal)
     if not isinstance(node, low.Call) or node.function not in _ROUGH or not isinstance(node.type, Scalar | Vector):
         return node
     is_float = all(
@@ -45,5 +45,8 @@ def _rough(node: Any) -> Any:
     return replace(node, function=_ROUGH[node.function]) if is_float else node
 
 
-def _is_divisor(value: low.Expression) -> bool:
-    return isinstance(value, low.Constant) and is_float(value.type) and isfinite(value.value) and value.value != 0
+def _reciprocal(value: low.Expression) -> low.Constant | None:
+    """Returns the reciprocal of a floating-point number that the program has; None of anything else."""
+    if not isinstance(value, low.Constant) or not is_float(value.type) or not isfinite(value.value) or value.value == 0:
+        return None
+    return low.Constant(value.type, 1.0 / value.value)

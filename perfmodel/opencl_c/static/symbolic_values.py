@@ -87,13 +87,18 @@ class Evaluator:
         if not isinstance(place, PointsTo):
             return None
         if isinstance(type_, Scalar):
-            return self.tables.value(place.variable, place.offset, type_, self.bounds)
-        element = type_.element
-        offsets = [place.offset.map(lambda at, by=by: at + number(by * element.size)) for by in range(type_.width)]
-        parts = [self.tables.value(place.variable, offset, element, self.bounds) for offset in offsets]
-        if all(isinstance(part, Known) for part in parts):
-            return known([part.value for part in parts], type_)
-        return Components(tuple(parts)) if all(isinstance(part, Pieces) for part in parts) else None
+            return self._element(place, type_, 0)
+        parts = [self._element(place, type_.element, component) for component in range(type_.width)]
+        numbers = [part for part in parts if isinstance(part, Known)]
+        if len(numbers) == type_.width:
+            return known([number.value for number in numbers], type_)
+        values = tuple(part for part in parts if isinstance(part, Pieces))
+        return Components(values) if len(values) == type_.width else None
+
+    def _element(self, place: PointsTo, element: Scalar, component: int) -> Pieces | Known | None:
+        """Returns what stands in constant memory so many elements behind a place."""
+        offset = place.offset.map(lambda at: at + number(component * element.size))
+        return self.tables.value(place.variable, offset, element, self.bounds)
 
     @_value.on(low.Join)
     def _joined(self, expression: low.Join) -> Value:

@@ -172,18 +172,15 @@ class Waits:
                 under = reached
         return under
 
-    def _if(
-        self, branch: low.If, rest: Sequence[low.Statement], body: _Body, under: int, is_again: bool
-    ) -> int:
+    def _if(self, branch: low.If, rest: Sequence[low.Statement], body: _Body, under: int, is_again: bool) -> int:
         """Goes through what stands under a condition; if that is to leave, what comes next stands under it, too."""
         level = max(under, self.known.get(branch.condition, 0))
         is_branched, is_loading = self.unrolling.is_branched(branch), self.unrolling.is_loading(branch)
         if is_branched and level > 0:
             body.stop()
         reached = [self._run(each, body, level, is_again) for each in (branch.then, branch.otherwise)]
-        if is_branched and is_loading:
-            body.stop()
-        elif level > 0 and walks.labels_left((branch,)) and self.unrolling.is_long(rest):
+        is_left = level > 0 and bool(walks.labels_left((branch,)))
+        if (is_branched and is_loading) or (is_left and self.unrolling.is_long(rest)):
             body.stop()
         return max(reached)
 
