@@ -81,6 +81,15 @@ LOADS, STORES, ADDS, MULS = (
         # A repeated load is one load, until something is stored; a repeated product one product.
         ("o[i] = a[i] * a[i] - a[i];", f"{LOADS} f_op_float32_madd", [1, 1]),
         ("o[i] = a[i]; o[i + 1] = a[i];", LOADS, [2]),
+        # What was stored is known at its place until something else may have been stored there.
+        ("o[i] = a[i]; o[i + 1] = o[i];", LOADS, [1]),
+        ("o[i] = a[i]; o[i + n] = 2.0f; o[i + 1] = o[i];", LOADS, [2]),
+        # A store that another one at its place follows, with no load between them, is none.
+        ("o[i] = a[i]; o[i] = 2.0f;", f"{LOADS} {STORES}", [0, 1]),
+        ("o[i] = a[i]; o[i] = a[i + 1];", f"{LOADS} {STORES}", [2, 2]),
+        ("o[i] = a[i]; o[i + 1] = o[i + n]; o[i] = a[i + 1];", STORES, [3]),
+        # Numbers of the program stay numbers in variables.
+        ("uint m = 32; m -= 7; o[i] = (uint)i >> m;", "f_op_uint32_add f_op_uint32_shift", [0, 1]),
         ("float x = a[i]; o[i] = x; o[i + 1] = x;", LOADS, [1]),
         ("o[i] = (a[i] + 1.0f) / (a[i] + 1.0f);", f"{ADDS} f_op_float32_div", [1, 1]),
         ("o[i] = (a[i] + a[i + 1]) / (a[i + 1] + a[i]);", f"{LOADS} {ADDS}", [2, 1]),
@@ -109,6 +118,26 @@ LOADS, STORES, ADDS, MULS = (
 )
 def test_counts_by_hand(body: str, names: str, values: list[float]) -> None:
     assert counted(body, names) == pytest.approx(values)
+
+
+def test_vectors_are_loaded_and_stored_as_a_whole() -> None:
+    """One component is loaded with its vector, and stored by loading, changing and storing the vector."""
+    parameters = "__global float4 *o, __global const float4 *a, int n"
+    wide = [f"f_mem_access_global_bits:128_{way}" for way in ("load", "store")]
+    assert counted("o[i].y = 1.0f;", " ".join(wide), parameters) == [1, 1]
+    assert counted("o[i] = a[i].x + a[i].y;", " ".join([*wide, LOADS]), parameters) == [1, 1, 1]
+    assert counted("o[i] = (float4)(1.0f);", " ".join(wide), parameters) == [0, 1]
+
+
+def test_numbers_are_followed_through_functions() -> None:
+    source = """
+    uint turned(uint x, uint n) { return (x << n) | (x >> (32 - n)); }
+    __kernel void k(__global uint *o) { int i = get_global_id(0); o[i] = turned(o[i], 7) ^ turned(o[i], 32 - 7); }
+    """
+    kernel = pm.Kernel.from_opencl(source, "k", 64, 64, {"o": 64}).as_compiled()
+    assert pm.feature("f_op_uint32_add").eval(kernel) == 0
+    assert pm.feature("f_op_uint32_shift").eval(kernel) == 2 * 64  # turning by a number is one instruction
+
 
 
 def test_index_arithmetic_is_of_compiled_kernels_only() -> None:

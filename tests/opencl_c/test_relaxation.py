@@ -28,6 +28,9 @@ CASES = [
     ("tanh(x)", RELAXED, {"tanh": 1}),
     ("native_sqrt(x)", (), {"sqrt": 1}),
     ("native_divide(x, 3.0f)", (), {"div": 1}),
+    ("x / 3.0f", (), {"div": 1}),
+    ("x / 3.0f", RELAXED, {"mul": 1}),
+    ("3.0f / x", RELAXED, {"div": 1}),
 ]
 
 

@@ -61,6 +61,10 @@ BODIES = {
         LOOP + "if (a[j * n + i] > 0) { float x = b[j * n + i];" + 20 * "x = x * x + t;" + "s += x; }",
         2 * ITERATIONS,
     ),
+    "a long block behind a condition on which the iteration ends": (
+        LOOP + "{ if (a[j * n + i] < 0) continue; float x = b[j * n + i];" + 20 * "x = x * x + t;" + "s += x; }",
+        2 * ITERATIONS,
+    ),
     "eight operations": (LOOP + "{ float x = a[j * n + i];" + 8 * "x = x * x + 1.5f;" + "s += x; }", ITERATIONS / 16),
     "sixteen operations": (LOOP + "{ float x = a[j * n + i];" + 16 * "x = x * x + 1.5f;" + "s += x; }", ITERATIONS / 4),
     "forty operations": (LOOP + "{ float x = a[j * n + i];" + 40 * "x = x * x + 1.5f;" + "s += x; }", ITERATIONS / 2),
