@@ -13,7 +13,8 @@ _WHOLE = "".join(
 _WHOLE += "namespace std { " + "".join(f"using ::{sign}int{bits}_t; " for bits in (8, 16, 32, 64) for sign in ("", "u"))
 _WHOLE += "}\n"
 _WHOLE += "typedef unsigned char uchar; typedef unsigned short ushort; typedef unsigned int uint;\n"
-_WHOLE += "typedef unsigned long ulong;\n"
+_WHOLE += "typedef unsigned long ulong; typedef int64_t intptr_t; typedef uint64_t uintptr_t;\n"
+_WHOLE += "typedef unsigned char u_char; typedef unsigned short u_short; typedef unsigned int u_int;\n"
 _LIMITS = """
 #define INT_MAX 2147483647
 #define INT_MIN (-INT_MAX - 1)
@@ -41,6 +42,29 @@ _MATH = """
 #define NAN __int_as_float(0x7fffffff)
 #define HUGE_VALF INFINITY
 """
+_MATH += "template <typename T> struct OfWholeNumbers {};\n"
+_MATH += "".join(
+    f"template <> struct OfWholeNumbers<{sign}{name}> {{ typedef double type; }};\n"
+    for name in ("char", "short", "int", "long", "long long")
+    for sign in ("", "unsigned ")
+)
+_MATH += "".join(
+    f"template <typename T> __host__ __device__ inline typename OfWholeNumbers<T>::type {name}(T x) "
+    f"{{ return {name}(static_cast<double>(x)); }}\n"
+    for name in (
+        *("sqrt", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "sinh", "cosh"),
+        *("asin", "acos", "atan", "floor", "ceil", "round", "trunc", "erf", "cbrt"),
+    )
+)
+_MATH += "".join(
+    f"template <{types}> __host__ __device__ inline typename OfWholeNumbers<{whole}>::type pow({x} x, {y} y) "
+    "{ return pow(static_cast<double>(x), static_cast<double>(y)); }\n"
+    for types, whole, x, y in (
+        ("typename T, typename U", "T", "T", "U"),
+        ("typename T", "T", "float", "T"),
+        ("typename T", "T", "double", "T"),
+    )
+)
 _MATH += "namespace std { " + " ".join(
     f"using ::{name};"
     for name in (
@@ -168,6 +192,41 @@ constexpr char endl = '\\n';
 #endif
 """
 """Structs that kernels compute with may say how they are written out."""
+_TEXTS = """#ifndef TEXT_FUNCTIONS
+#define TEXT_FUNCTIONS
+extern "C" {
+__device__ unsigned long strlen(const char *);
+__device__ char *strcpy(char *, const char *);
+__device__ char *strncpy(char *, const char *, unsigned long);
+__device__ char *strcat(char *, const char *);
+__device__ int strcmp(const char *, const char *);
+__device__ int strncmp(const char *, const char *, unsigned long);
+}
+#endif
+"""
+"""Structs that kernels point to may have functions for the host that call these."""
+_STRING = (
+    _TEXTS
+    + """#ifndef STRINGS
+#define STRINGS
+namespace std {
+struct string {
+  __host__ __device__ string(const char * = "") {}
+  __host__ __device__ const char *c_str() const { return ""; }
+  __host__ __device__ unsigned long size() const { return 0; }
+  __host__ __device__ unsigned long length() const { return 0; }
+};
+}
+#endif
+"""
+)
+_COMPLEX = """#pragma once
+#include <cuda/std/complex>
+namespace thrust {
+using cuda::std::complex; using cuda::std::abs; using cuda::std::arg; using cuda::std::norm; using cuda::std::conj;
+using cuda::std::polar; using cuda::std::exp; using cuda::std::log; using cuda::std::pow; using cuda::std::sqrt;
+}
+"""
 _LAUNCHES = """#pragma once
 __device__ inline void cudaGridDependencySynchronize() {}
 __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {}
@@ -177,7 +236,6 @@ _EMPTY = (
     *(
         "stdio.h",
         "stdlib.h",
-        "string.h",
         "time.h",
         "unistd.h",
         "getopt.h",
@@ -186,7 +244,7 @@ _EMPTY = (
         "cstdio",
         "cstdlib",
     ),
-    *("cstring", "ctime", "string", "vector", "map", "set"),
+    *("ctime", "vector", "map", "set"),
     *("memory", "numeric", "random", "chrono", "thread", "stdexcept", "exception", "omp.h"),
     *("cuda_profiler_api.h", "sys/types.h", "sys/stat.h"),
 )
@@ -198,7 +256,10 @@ HEADERS: Mapping[str, str] = {
     **dict.fromkeys(("math.h", "cmath"), f"#ifndef M_PI\n{_MATH}#endif\n"),
     **dict.fromkeys(("type_traits", "limits", "utility", "tuple", "array"), _OF_NVIDIA),
     **dict.fromkeys(("iostream", "ostream", "istream", "fstream", "sstream", "iomanip"), _STREAMS),
+    **dict.fromkeys(("string.h", "cstring"), _TEXTS),
+    "string": _STRING,
     "algorithm": _ALGORITHM,
+    "thrust/complex.h": _COMPLEX,
     "functional": _FUNCTIONAL,
     "cub/cub.cuh": _CUB,
     "cuda_device_runtime_api.h": _LAUNCHES,
@@ -213,7 +274,8 @@ _OF_LIBRARIES = re.compile(
 )
 
 _FOR_THE_HOST = re.compile(
-    r"(^|.*/)((cu(blas|fft|sparse|solver|dnn|pti)\w*|curand|nccl|nvml|nvToolsExt\w*)\.h(pp)?|cub/device/\w+\.cuh)$"
+    r"(^|.*/)((cu(blas|fft|sparse|solver|dnn|pti)\w*|curand|nccl|nvml|nvToolsExt\w*"
+    r"|cuda_(gl|egl|vdpau|d3d\d+)_interop|cuda\w*GL)\.h(pp)?|cub/(device/\w+|util_allocator)\.cuh)$"
 )
 
 

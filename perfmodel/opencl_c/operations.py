@@ -7,7 +7,7 @@ follow from sizes and coordinates alone and end in addresses or conditions. They
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -249,8 +249,21 @@ def own_operations(expression: low.Expression) -> Iterator[Operation]:
             typed = types[0] if types and isinstance(types[0], Scalar | Vector) and not is_float(result) else result
             if isinstance(typed, Scalar | Vector):
                 element = element_of(typed)
-                for kind, times in operations_of(expression.function, max(map(width_of, types), default=1)).items():
+                for kind, times in operations_of_call(expression).items():
                     yield kind, element.dtype, times
+
+
+def operations_of_call(call: low.Call) -> Mapping[str, int]:
+    """Returns the operations that one call does, by kind; squares and cubes of floats by ``pown`` are products, which
+    NVIDIA's library makes of no other powers."""
+    width = max((width_of(argument.type) for argument in call.arguments), default=1)
+    if call.function == "pown" and element_of(call.type).dtype == "float32":
+        power = call.arguments[1]
+        while isinstance(power, low.Convert):
+            power = power.operand
+        if isinstance(power, low.Constant) and power.value in (2, 3):
+            return {"mul": (int(power.value) - 1) * width, "compare": width}
+    return operations_of(call.function, width)
 
 
 def compiled_operations(expression: low.Expression) -> Iterator[Operation]:

@@ -27,7 +27,7 @@ from perfmodel.counting.called_functions import operations_of
         ("half_divide", 1, {"div": 1}),
         ("native_recip", 1, {"div": 1}),
         ("sincos.0", 1, {"sin": 1}),
-        ("sincos.1", 1, {"cos": 1}),
+        ("sincos.1", 1, {"madd": 6}),
         ("modf.1", 1, {}),
         ("popcount", 2, {"popcount": 2}),
         ("select", 2, {"bitwise": 2}),

@@ -298,3 +298,44 @@ def test_what_one_shared_array_holds_does_not_place_loads_by_another() -> None:
     counted = kernel.as_compiled().as_countable()
     assert feature("f_mem_scattered_global_load_missed_block:32_reach:>8000000").eval(counted) == 0
     assert feature("f_mem_footprint_global_load_block:32_var:{a}").eval(counted) == pytest.approx(4 * width * height)
+
+
+OF_THE_LIBRARIES = {
+    "functions of whole numbers": (
+        "#include <cmath>",
+        "floor(n) + ceil(n / 2u) + std::sqrt(9) + pow(n, 2u) + pow(2.0f, 3u) + log2(8ll)",
+        3 + 1 + 3 + 9 + 8 + 3,
+    ),
+    "whole numbers that hold pointers, and those of the system": (
+        "#include <iostream>",
+        "(u_char)(256 + n) + ((uintptr_t)y % 4) + (u_int)n",
+        6,
+    ),
+    "texts in functions for the host": (
+        "#include <cstring>\n#include <string>\n"
+        "struct Named { char name[8]; Named(const std::string &text) { strncpy(name, text.c_str(), 8); } };\n"
+        "__device__ int size_of(Named *named) { return sizeof(*named); }",
+        "size_of(nullptr)",
+        8,
+    ),
+    "complex numbers of Thrust": (
+        "#include <thrust/complex.h>\ntypedef thrust::complex<float> Complex;",
+        "thrust::norm(Complex(1, 2) * Complex(n, -1)) + (Complex(2, 1) + Complex(1, 1)).real()",
+        5 * 10 + 3,
+    ),
+    "what is shared with graphics, and memory that the host manages": (
+        "#include <cuda_gl_interop.h>\n#include <cub/util_allocator.cuh>\ncub::CachingDeviceAllocator allocator(true);",
+        "n",
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OF_THE_LIBRARIES)
+def test_libraries_bring_what_kernels_need_of_them(case: str) -> None:
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    head, value, expected = OF_THE_LIBRARIES[case]
+    source = f"{head}\n__global__ void f(float *y, unsigned n) {{ y[0] = {value}; }}"
+    kernel = Kernel.from_cuda(source, "f", 1, 1, {"y": 1}, n=3)
+    found = emulate(kernel, {"y": np.zeros(1, "float32")}).array("y")
+    assert found[0] == pytest.approx(expected)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import perfmodel as pm
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c.emulation import Argument, Emulation, LocalBytes, Random, Zeros, emulate
 from perfmodel.opencl_c.lowered import LoweredKernel
@@ -293,3 +294,33 @@ def test_a_jump_back_is_refused_with_its_place() -> None:
     source = "__kernel void k(__global int *a)\n{\nagain:\n  if (a[0]++ < 4) goto again;\n}"
     with pytest.raises(SourceError, match=r"kernel.cl:4:19: goto again leads back or into a block.*use a loop"):
         kernel(source)
+
+
+def test_arrays_that_are_parameters_are_pointers() -> None:
+    """Their address space is that of their elements, however many brackets they have."""
+    source = """
+    typedef struct { float x, y; } place;
+    typedef float row[4];
+    kernel void k(global const place from[], global const uint tables[3][8], local float own[2][8],
+                  global const row rows[], global float out[], int n)
+    {
+        const int l = get_local_id(0);
+        global const uint *first = tables;
+        own[0][l] = from[l].x;
+        own[1][7 - l] = from[l].y;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        out[l] = own[0][l] + own[1][l] + tables[2][l] + first[l + 8] + rows[l][n];
+    }
+    """
+    places = np.zeros(8, dtype=[("x", "f4"), ("y", "f4")])
+    places["x"], places["y"] = floats(2, 8)
+    tables, rows = np.arange(24, dtype=np.uint32), floats(8, 4, seed=1)
+    found = run(
+        source, 8, 8, **{"from": places}, tables=tables, own=LocalBytes(64), rows=rows, out=np.zeros(8, "float32"), n=2
+    )
+    expected = places["x"] + places["y"][::-1] + tables[16:24] + tables[8:16] + rows[:, 2]
+    assert np.allclose(found.array("out"), expected)
+    assert not found.findings
+    counted = pm.Kernel.from_opencl(source, "k", 8, 8, {"from": 8, "tables": 3, "own": 64, "rows": 8, "out": 8}, n=2)
+    assert pm.feature("f_mem_access_global_load").eval(counted) == 5 * 8
+    assert pm.feature("f_mem_access_local_load").eval(counted) == 2 * 8

@@ -139,7 +139,6 @@ def test_numbers_are_followed_through_functions() -> None:
     assert pm.feature("f_op_uint32_shift").eval(kernel) == 2 * 64  # turning by a number is one instruction
 
 
-
 def test_index_arithmetic_is_of_compiled_kernels_only() -> None:
     kernel = pm.Kernel.from_opencl(
         "__kernel void k(__global float *o) { o[get_global_id(0)] = 1.0f; }", "k", 64, 64, {"o": 64}

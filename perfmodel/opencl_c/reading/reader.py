@@ -228,8 +228,7 @@ class _Program:
         type_ = context.types.of(raw, item.start)
         if isinstance(type_, ts.Array):
             # libclang shows the array that was written; what is passed is its address.
-            element = library.clang_getElementType(library.clang_getCanonicalType(raw))
-            type_ = ts.Pointer(type_.element, context.types.space_of(element))
+            type_ = ts.Pointer(type_.element, context.types.space_of(raw))
         name = context.tree.spelling(item.cursor)
         is_restrict = bool(library.clang_isRestrictQualifiedType(raw))
         variable = sx.Variable(name, type_, "private", context.place(item), is_restrict=is_restrict)

@@ -14,11 +14,16 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perfmodel.counting.called_functions import operations_of
 from perfmodel.counting.waits import ADDRESS, BESIDE, LATENCIES, MOST_UNDER_WAY, Wait
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
-from perfmodel.opencl_c.operations import KernelOperations, is_multiplication, is_power_of_two, is_sum
+from perfmodel.opencl_c.operations import (
+    KernelOperations,
+    is_multiplication,
+    is_power_of_two,
+    is_sum,
+    operations_of_call,
+)
 from perfmodel.opencl_c.origins import Origins
 from perfmodel.opencl_c.static.chains import carried_registers
 from perfmodel.opencl_c.static.liveness import words_around_loops, words_of
@@ -451,4 +456,4 @@ def _is_call(part: low.Expression, is_exact: bool) -> bool:
     called = CALLED | EXACT if is_exact or is_double else CALLED
     if isinstance(part, low.Binary):
         return part.operator == "/" and "div" in called and not is_power_of_two(part.right)
-    return bool(set(operations_of(part.function)) & (called | LONG.keys() if is_double else called))
+    return bool(set(operations_of_call(part)) & (called | LONG.keys() if is_double else called))
