@@ -56,9 +56,9 @@ OPERATIONS: Mapping[str, tuple[Count, ...]] = {
     "step": _EACH_COMPARED,
     "sign": _EACH_COMPARED,
     "smoothstep": (("add", 2, 0), ("div", 1, 0), ("min", 1, 0), ("max", 1, 0), ("mul", 2, 0), ("madd", 1, 0)),
-    # Powers, whatever their exponent.
+    # Powers, whatever their exponent; NVIDIA's library takes twice the instructions of `pow` for `pown`.
     "pow": (("pow", 1, 0),),
-    "pown": (("pow", 2, 0),),  # NVIDIA's library takes twice the instructions for it
+    "pown": (("pow", 2, 0),),
     "powr": (("log", 1, 0), ("exp", 1, 0), ("mul", 1, 0)),
     # Vectors as a whole.
     "dot": _DOT,

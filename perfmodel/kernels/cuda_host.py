@@ -42,6 +42,11 @@ _MATH = """
 #define NAN __int_as_float(0x7fffffff)
 #define HUGE_VALF INFINITY
 """
+_OF_ONE_NUMBER = (
+    *("sqrt", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "sinh", "cosh"),
+    *("asin", "acos", "atan", "floor", "ceil", "round", "trunc", "erf", "cbrt"),
+)
+"""C++'s library takes whole numbers for these as doubles; the runtime compiler finds them ambiguous."""
 _MATH += "template <typename T> struct OfWholeNumbers {};\n"
 _MATH += "".join(
     f"template <> struct OfWholeNumbers<{sign}{name}> {{ typedef double type; }};\n"
@@ -51,10 +56,7 @@ _MATH += "".join(
 _MATH += "".join(
     f"template <typename T> __host__ __device__ inline typename OfWholeNumbers<T>::type {name}(T x) "
     f"{{ return {name}(static_cast<double>(x)); }}\n"
-    for name in (
-        *("sqrt", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "sinh", "cosh"),
-        *("asin", "acos", "atan", "floor", "ceil", "round", "trunc", "erf", "cbrt"),
-    )
+    for name in _OF_ONE_NUMBER
 )
 _MATH += "".join(
     f"template <{types}> __host__ __device__ inline typename OfWholeNumbers<{whole}>::type pow({x} x, {y} y) "
@@ -68,38 +70,9 @@ _MATH += "".join(
 _MATH += "namespace std { " + " ".join(
     f"using ::{name};"
     for name in (
-        *(
-            "isnan",
-            "isinf",
-            "isfinite",
-            "abs",
-            "fabs",
-            "sqrt",
-            "exp",
-            "exp2",
-            "log",
-            "log2",
-            "log10",
-            "pow",
-            "sin",
-            "cos",
-        ),
-        *("tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "floor", "ceil", "round", "trunc", "fmod"),
-        *(
-            "fmax",
-            "fmin",
-            "fma",
-            "erf",
-            "cbrt",
-            "hypot",
-            "copysign",
-            "sqrtf",
-            "expf",
-            "logf",
-            "fabsf",
-            "fmaxf",
-            "fminf",
-        ),
+        *_OF_ONE_NUMBER,
+        *("isnan", "isinf", "isfinite", "abs", "fabs", "pow", "atan2", "fmod", "fmax", "fmin", "fma", "hypot"),
+        *("copysign", "sqrtf", "expf", "logf", "fabsf", "fmaxf", "fminf"),
     )
 )
 _MATH += " }\n"
@@ -205,10 +178,8 @@ __device__ int strncmp(const char *, const char *, unsigned long);
 #endif
 """
 """Structs that kernels point to may have functions for the host that call these."""
-_STRING = (
-    _TEXTS
-    + """#ifndef STRINGS
-#define STRINGS
+_STRING = """#pragma once
+#include <cstring>
 namespace std {
 struct string {
   __host__ __device__ string(const char * = "") {}
@@ -217,9 +188,8 @@ struct string {
   __host__ __device__ unsigned long length() const { return 0; }
 };
 }
-#endif
 """
-)
+"""Structs that kernels point to may be made of strings on the host."""
 _COMPLEX = """#pragma once
 #include <cuda/std/complex>
 namespace thrust {
@@ -227,6 +197,7 @@ using cuda::std::complex; using cuda::std::abs; using cuda::std::arg; using cuda
 using cuda::std::polar; using cuda::std::exp; using cuda::std::log; using cuda::std::pow; using cuda::std::sqrt;
 }
 """
+"""Thrust's complex numbers are those of CUDA's own standard library, by another name."""
 _LAUNCHES = """#pragma once
 __device__ inline void cudaGridDependencySynchronize() {}
 __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {}

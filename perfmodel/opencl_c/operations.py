@@ -258,9 +258,7 @@ def operations_of_call(call: low.Call) -> Mapping[str, int]:
     NVIDIA's library makes of no other powers."""
     width = max((width_of(argument.type) for argument in call.arguments), default=1)
     if call.function == "pown" and element_of(call.type).dtype == "float32":
-        power = call.arguments[1]
-        while isinstance(power, low.Convert):
-            power = power.operand
+        power = walks.unconverted(call.arguments[1])
         if isinstance(power, low.Constant) and power.value in (2, 3):
             return {"mul": (int(power.value) - 1) * width, "compare": width}
     return operations_of(call.function, width)
