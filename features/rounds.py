@@ -17,7 +17,7 @@ from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
 from perfmodel.features.footprint import FootprintFeature, reaches_beyond
 from perfmodel.features.group_addresses import of_group
 from perfmodel.features.memory_access import Floats, Sizes
-from perfmodel.features.transactions import moved_on
+from perfmodel.features.transactions import moved_on, separate_runs
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.granularity import WORKITEM, Granularity, once_a_body, parse_granularity
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
@@ -111,7 +111,8 @@ class RoundsFeature(CountedFeature):
     def fresh_part(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the part of the innermost loop's iterations in which a load goes to a fresh sector.
 
-        Work-items that begin anywhere come to their next sectors one by one, each as often as its steps lead it there.
+        Work-items that begin anywhere come to their next sectors one by one, each as often as its steps lead it there;
+        those that lie side by side come there together.
         """
         *_, step = (None, *access.loop_strides.values())
         if step is None:
@@ -121,7 +122,8 @@ class RoundsFeature(CountedFeature):
             return found
         by_items, by_subgroups = access.executions.workitem(sizes), access.executions.subgroup
         items = SUBGROUP_SIZE if by_subgroups is None else by_items / np.maximum(by_subgroups(sizes), 1.0)
-        return np.asarray(1.0 - (1.0 - moved_on(access, SECTOR, sizes)) ** np.maximum(items, 1.0))
+        runs = separate_runs(access, SECTOR, np.maximum(items, 1.0))
+        return np.asarray(1.0 - (1.0 - moved_on(access, SECTOR, sizes)) ** runs)
 
 
 class WaitsFeature(RoundsFeature):

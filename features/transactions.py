@@ -176,6 +176,22 @@ def moved_on(access: AccessCount, block: int, sizes: Sizes) -> Floats:
     return np.asarray(1.0) if step is None else np.minimum(np.abs(step(sizes)) * (access.bits // 8) / block, 1.0)
 
 
+def separate_runs(access: AccessCount, block: int, items: Floats) -> Floats:
+    """Returns in how many runs the places of a sub-group's work-items lie side by side, where strides don't say it.
+
+    A run that begins anywhere touches a block for each of its own sizes, and one more but for the size of its last
+    element; so the blocks that are touched tell how many runs there are.
+
+    Args:
+        items: the work-items that take part.
+    """
+    item = access.bits // 8
+    if access.touched is None or item >= block:
+        return items
+    runs = (between_sizes(access.touched, block) - items * item / block) / (1 - item / block)
+    return np.asarray(np.clip(runs, 1.0, np.maximum(items, 1.0)))
+
+
 class TransactionFeature(AccessFeature):
     """Executions by sub-groups, of 32 work-items unless said, each times its blocks (or cycles of the busiest bank).
 
@@ -242,7 +258,12 @@ class TransactionFeature(AccessFeature):
             return np.asarray(1.0)
         item = access.bits // 8
         if beside is None:
-            return moved_on(access, self.size, sizes)
+            touched = None if access.touched is None else between_sizes(access.touched, self.size)
+            moved = moved_on(access, self.size, sizes)
+            if not touched:
+                return moved
+            runs = separate_runs(access, self.size, self.items_at_once(access, sizes))
+            return np.minimum(moved * runs / touched, 1.0)
         apart, neighbours = np.abs(beside(sizes)) * item, np.minimum(counts.local_size[0](sizes), self.width)
         row = np.where(apart <= self.size, np.maximum(apart * neighbours, self.size), self.size)
         row = np.where(apart == 0, np.maximum(LINE_BYTES, self.size), row)
@@ -262,9 +283,12 @@ class TransactionFeature(AccessFeature):
 
     def bytes_at_once(self, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the bytes that a sub-group's work-items get or give in one execution, be they all from one place."""
+        return self.items_at_once(access, sizes) * (access.bits / 8)
+
+    def items_at_once(self, access: AccessCount, sizes: Sizes) -> Floats:
+        """Returns how many of a sub-group's work-items take part in one execution, on average."""
         made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
-        items = np.divide(access.executions.workitem(sizes), made, out=np.zeros_like(made), where=made > 0)
-        return items * (access.bits / 8)
+        return np.divide(access.executions.workitem(sizes), made, out=np.zeros_like(made), where=made > 0)
 
     def _touched_at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         is_of_banks = self.kind == "banks" and access.space == "local"

@@ -190,6 +190,7 @@ FORMS: dict[str, Callable[[pm.Kernel], pm.Kernel]] = {
     "as_countable": lambda kernel: kernel.as_countable(),
     "with_transfers": lambda kernel: kernel.with_transfers(),
     "with_budget": lambda kernel: kernel.with_budget(2),
+    "as_machine_code": lambda kernel: kernel.as_machine_code(),
     "with_name": lambda kernel: kernel.with_name("mine"),
     "with_one_access": lambda kernel: kernel.with_one_access("load a"),
 }

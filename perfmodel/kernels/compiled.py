@@ -18,7 +18,7 @@ from perfmodel.kernels.transfers import WithTransfers
 def as_compiled(program: Program) -> Program:
     """Returns the program in this form, itself if it has it; the same object for the same program, so that counts are
     kept."""
-    if isinstance(program, Compiled | EmulatesItself):
+    if isinstance(program, EmulatesItself) or (isinstance(program, DerivedProgram) and program.is_of_compiler):
         return program
     if isinstance(program, WithTransfers):
         return WithTransfers(as_compiled(program.program))
@@ -32,6 +32,8 @@ def as_compiled(program: Program) -> Program:
 class Compiled(DerivedProgram[Program]):
     """A program counted as compiled, see `perfmodel.Kernel.as_compiled`; of a Loopy program its OpenCL C, if
     possible."""
+
+    is_of_compiler = True
 
     @cached_property
     def source(self) -> OpenCLProgram:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from perfmodel.basics.brief import brief
 from perfmodel.kernels.launch import Launch
@@ -15,6 +15,9 @@ P = TypeVar("P", bound=Program)
 
 class DerivedProgram(Generic[P]):
     """A derived program has the name, arguments, checks and launch of another; subclasses say how it is counted."""
+
+    is_of_compiler: ClassVar[bool] = False
+    """True where it is counted as a compiler leaves it."""
 
     def __init__(self, program: P) -> None:
         self.program = program

@@ -15,6 +15,7 @@ from perfmodel.counting.usual_budget import USUAL
 from perfmodel.kernels.arguments import Argument
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.compiled import Compiled, as_compiled
+from perfmodel.kernels.machine_code import MachineCode, as_machine_code
 from perfmodel.kernels.opencl_file import opencl_program
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import EmulatesItself, Program
@@ -285,13 +286,14 @@ class Kernel(BoundKernel):
                 CountingWarning,
                 stacklevel=2,
             )
-        program = self.program.as_opencl().as_observed(seen.branches, touched=seen.touched)
+        program = self.program.as_opencl().as_observed(seen.branches, touched=seen.touched).with_contents(arrays)
         return Kernel(program, self.tags, None, **self._arguments)
 
     def as_countable(self, arrays: Mapping[str, Any] | None = None) -> Kernel:
         """Returns the kernel itself where its counts follow from its arguments, and else as it is observed on data.
 
-        With arrays, addresses that follow from their contents are observed, too.
+        With arrays, addresses that follow from their contents are observed, too. What is too much to be counted by its
+        source is returned as machine code, see `as_machine_code`.
 
         Args:
             arrays: as for `as_observed`.
@@ -304,6 +306,15 @@ class Kernel(BoundKernel):
             counts = super().counts_for(SUBGROUP_SIZE)
         except (DecidedByDataError, OutOfBudgetError):
             return self.as_observed(arrays)
+        except CountingError:
+            if len(self.sizes) < len(self.program.sizes):
+                raise
+            plain = self.as_opencl()
+            program = plain.program.as_opencl().with_contents(arrays)
+            machine = Kernel(program, self.tags, None, **plain.bound).as_machine_code()
+            if not isinstance(machine.program, MachineCode) or machine.program.made_at(machine.bound) is None:
+                raise
+            return machine
         return self.as_observed(arrays) if arrays and counts.can_be_observed else self
 
     def _has_unknown_addresses(self) -> bool:
@@ -418,6 +429,17 @@ class Kernel(BoundKernel):
         such features count every kernel so by themselves.
         """
         return Kernel(as_compiled(self.program), self.tags, None, **self._arguments)
+
+    def as_machine_code(self) -> Kernel:
+        """Returns the same kernel, counted by the PTX that NVIDIA's compiler makes of it.
+
+        What a compiler unrolls, keeps in registers and moves out of loops counts as it does it; see docs/gpu-model.md.
+        It is counted by emulating work-groups, at sizes that are numbers, on the arrays that `as_observed` was given,
+        else on random numbers. It is still launched as the kernel that it is. The compiler comes with the optional
+        extra ``nvidia``, and needs neither a GPU nor a driver; what it can't be given (images, functions of
+        sub-groups) is counted as compiled, see `as_compiled`.
+        """
+        return Kernel(as_machine_code(self.program), self.tags, None, **self._arguments)
 
     def with_transfers(self) -> Kernel:
         """Returns the same kernel, with the copies of its inputs to the device and of its outputs from it in its time.

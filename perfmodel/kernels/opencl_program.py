@@ -52,6 +52,7 @@ class OpenCLProgram(DeclaredProgram):
         is_compiled: whether it is counted as an optimizing compiler leaves it, see `perfmodel.Kernel.as_compiled`.
         is_sampled: whether `observed` stands for what ids decide, too, as counting that takes too long.
         touched: what was seen of accesses whose addresses data decide on.
+        contents: what arrays hold, by name, where that is known; it is not copied to other processes.
         budget: for counting, see `perfmodel.Kernel.with_budget`.
 
     Raises:
@@ -75,6 +76,7 @@ class OpenCLProgram(DeclaredProgram):
         is_sampled: bool = False,
         budget: float = USUAL,
         touched: TouchedByGroups | None = None,
+        contents: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
             raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
@@ -103,7 +105,7 @@ class OpenCLProgram(DeclaredProgram):
         self._follows(*self._global_size, *self._local_size)
         self.statistics, self.observed = dict(statistics or {}), dict(observed or {})
         self.is_compiled, self.is_sampled, self.budget = is_compiled, is_sampled, checked(budget)
-        self.touched = touched
+        self.touched, self.contents = touched, contents
         self.samples: dict[object, OpenCLProgram] = {}
         self.touched_at: dict[object, TouchedByGroups | None] = {}
         self._counts: dict[Any, KernelCounts | CountingError] = {}
@@ -122,6 +124,11 @@ class OpenCLProgram(DeclaredProgram):
             self.declared,
             self.options,
         )
+
+    @property
+    def is_observed(self) -> bool:
+        """True where emulated work-groups showed what data decide in it, see `perfmodel.Kernel.as_observed`."""
+        return self.touched is not None
 
     @cached_property
     def deciding(self) -> tuple[str, ...]:
@@ -261,6 +268,12 @@ class OpenCLProgram(DeclaredProgram):
         twin = self._twin()
         twin.observed, twin.is_sampled = dict(observed), is_sampled
         twin.touched = touched or self.touched
+        return twin
+
+    def with_contents(self, contents: Mapping[str, Any] | None) -> OpenCLProgram:
+        """Returns the same program of which it is known what arrays hold, beside those of which it is already."""
+        twin = self._twin()
+        twin.contents = {**(self.contents or {}), **(contents or {})}
         return twin
 
     def as_compiled(self) -> OpenCLProgram:

@@ -51,6 +51,7 @@ class PtxProgram(DeclaredProgram):
         groups, seed: the blocks that are emulated to count it, see `perfmodel.emulate`.
         free: sizes that are no arguments: grid, arrays and derived numbers follow from them.
         budget: for counting, see `perfmodel.Kernel.with_budget`.
+        has_vectors: see `perfmodel.ptx.counting.launch.EmulatedLaunch`.
 
     Raises:
         SourceError: for what is no PTX, or not supported.
@@ -75,7 +76,9 @@ class PtxProgram(DeclaredProgram):
         seed: int = 0,
         free: Sequence[str] = (),
         budget: float = USUAL,
+        has_vectors: bool = True,
     ) -> None:
+        self.has_vectors = has_vectors
         super().__init__(name, arguments, assumptions, free)
         self.text, self.entry = text, entry
         self._grid, self._block = self._axes("grid", grid), self._axes("block", block)
@@ -96,7 +99,7 @@ class PtxProgram(DeclaredProgram):
             )
 
     def __reduce__(self) -> tuple[object, ...]:
-        how = (self.assumptions, self.arrays, self.groups, self.seed, self.free, self.budget)
+        how = (self.assumptions, self.arrays, self.groups, self.seed, self.free, self.budget, self.has_vectors)
         return (PtxProgram, (*self._given, *how))
 
     @property
@@ -141,7 +144,7 @@ class PtxProgram(DeclaredProgram):
                 self.budget,
             )
             arrays = {each.name: (str(each.dtype), each.size) for each in self.launch(values).arrays()}
-            self._counts[key] = counts_of(emulation, arrays, frozenset(self.arrays), subgroup_size)
+            self._counts[key] = counts_of(emulation, arrays, frozenset(self.arrays), subgroup_size, self.has_vectors)
         return self._counts[key]
 
     def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:

@@ -11,6 +11,7 @@ from perfmodel.basics.errors import FeatureError, KernelError
 from perfmodel.expression import compile_nodes
 from perfmodel.expression.tree import Parameter, walk
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.modelling.counted_form import counted_form
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.meaning import Meaning, filled, parsed
 from perfmodel.modelling.prediction import Floats
@@ -135,6 +136,6 @@ def _counted(
     wanted = {name: model.further_features[name] for name in names}
     # Beside one of the model's, they follow from the counts that it was predicted by, and nothing is counted again.
     widest = max(model.features, key=lambda name: getattr(model.features[name], "subgroup_size", None) or 0, default="")
-    counted = model.counted(kernel)
+    counted = counted_form(calibration, kernel, sizes)
     beside = {widest: model.features[widest]} if widest else {}
     return evaluate_all({**wanted, **beside}, counted, counted.bind(sizes))

@@ -16,6 +16,7 @@ from perfmodel.basics.errors import PerfmodelError, PerfmodelWarning
 from perfmodel.counting.resampling import deviation
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.replica import replicas
+from perfmodel.modelling.counted_form import counted_form
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.intervals import OF_OTHERS, between, sensitivities
 from perfmodel.modelling.unpriced import unpriced
@@ -165,6 +166,7 @@ class Prediction:
 
 def predict(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Prediction:
     """Predicts a kernel at some sizes; see `Calibration.predict`."""
+    kernel = counted_form(calibration, kernel, sizes)
     return predicted(calibration, kernel, sizes, feature_values(calibration, kernel, sizes))
 
 
@@ -176,7 +178,10 @@ def predicted_seconds(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, A
         seconds = float(predicted(calibration, kernel, sizes, features).seconds)
         return None if _is_uncounted(calibration, kernel, features) else seconds
 
-    found = calibration.quick.seconds(calibration.model, calibration.parameters, kernel, sizes, slowly)
+    def counted(example: Kernel) -> Kernel:
+        return counted_form(calibration, example, {})
+
+    found = calibration.quick.seconds(calibration.model, calibration.parameters, kernel, sizes, slowly, counted)
     return predict(calibration, kernel, sizes).seconds if found is None else np.asarray(found)
 
 
@@ -197,7 +202,7 @@ def predicted(
         calibration=calibration,
         features=features,
         seconds=seconds,
-        kernel=calibration.model.counted(kernel),
+        kernel=counted_form(calibration, kernel, sizes),
         sizes=sizes,
     )
 
@@ -212,5 +217,5 @@ def _is_uncounted(calibration: Fitted, kernel: Kernel, features: Mapping[str, Fl
 
 def feature_values(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> dict[str, Floats]:
     """Returns every input feature of the calibration's model, each an array of the sizes' common shape."""
-    counted = calibration.model.counted(kernel)
+    counted = counted_form(calibration, kernel, sizes)
     return evaluate_all(calibration.model.features, counted, counted.bind(sizes))

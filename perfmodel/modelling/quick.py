@@ -109,11 +109,13 @@ class Quick:
         kernel: Kernel,
         sizes: Mapping[str, Any],
         otherwise: Callable[[], float | None],
+        counted: Callable[[Kernel], Kernel],
     ) -> float | None:
         """Returns the prediction at one number for each size; None where the sizes are others, or `otherwise` is None.
 
         Args:
             otherwise: predicts what can't be recorded; None where that is not to be remembered.
+            counted: returns a kernel in the form that it is counted in.
 
         Raises:
             KernelError, FeatureError: for sizes or kernels outside what they allow.
@@ -136,7 +138,7 @@ class Quick:
         here = dict(zip(program.sizes, numbers, strict=True))
         kernel.check_at(here)
         known = known or of_program.setdefault(others, Remembered())
-        found = known.function(numbers, partial(_recorded, model, parameters, kernel, here))
+        found = known.function(numbers, partial(_recorded, model, parameters, counted, kernel.at(**here)))
         known.before = numbers
         seconds = None if found is None else found.seconds(numbers)
         if seconds is None:
@@ -155,16 +157,15 @@ def _is_whole(size: Any) -> bool:
 def _recorded(
     model: Formula,
     parameters: Mapping[str, float],
-    kernel: Kernel,
-    here: Mapping[str, int],
+    form: Callable[[Kernel], Kernel],
+    example: Kernel,
     constant: Constant,
 ) -> RecordedPredictions | None:
     """Returns the predictions of a kernel as a function of those sizes that are not constant; None where there is
     none."""
-    recording = Recording(kernel.program.sizes)
-    example = kernel.at(**here)
-    counted = model.counted(example)
-    numbers = {name: each for name, each in zip(kernel.program.sizes, constant, strict=True) if each is not None}
+    recording = Recording(example.program.sizes)
+    counted = form(example)
+    numbers = {name: each for name, each in zip(example.program.sizes, constant, strict=True) if each is not None}
     try:
         with np.errstate(all="ignore"):
             features = recorded(model.features, counted, recording, numbers)

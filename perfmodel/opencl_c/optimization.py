@@ -20,6 +20,7 @@ from perfmodel.opencl_c.lowering.folding import converted, folded, inverted
 from perfmodel.opencl_c.operations import is_product, is_sum
 from perfmodel.opencl_c.promotion import apart_from_others, promoted
 from perfmodel.opencl_c.types import BOOL, is_float
+from perfmodel.opencl_c.unaligned import by_numbers
 from perfmodel.opencl_c.visitor import Dispatch, rebuilt
 
 OTHERS = ""
@@ -36,7 +37,7 @@ def optimized(kernel: low.LoweredKernel) -> low.LoweredKernel:
 
     It computes what the kernel computes, bit by bit; the last ones are remembered.
     """
-    return _Optimizer(promoted(kernel)).kernel()
+    return _Optimizer(promoted(by_numbers(kernel))).kernel()
 
 
 @dataclass(eq=False)

@@ -20,7 +20,7 @@ class ConstantTables:
     """Holds the bytes of the objects in a kernel's constant memory."""
 
     def __init__(self, objects: Iterable[low.MemoryObject]) -> None:
-        self._bytes = {each.name: _bytes(each) for each in objects if each.space == "constant"}
+        self._bytes = {each.name: bytes_of(each) for each in objects if each.space == "constant"}
 
     def value(self, variable: str, offset: Pieces, type_: Scalar, bounds: Bounds) -> Pieces | Known | None:
         """Returns what stands in an object at an offset in bytes; None where it may be one of many numbers."""
@@ -46,8 +46,8 @@ class ConstantTables:
         return merged(pieces) if 0 < len({value for _, value in pieces}) <= MOST_NUMBERS else None
 
 
-def _bytes(table: low.MemoryObject) -> bytes | None:
-    """Returns an object's bytes; None where they hold a pointer."""
+def bytes_of(table: low.MemoryObject) -> bytes | None:
+    """Returns what an object in constant memory holds; None where there is a pointer in it."""
     found = bytearray(table.type.size)
     for offset, type_, value in table.initial:
         if not isinstance(type_, Scalar | Vector):

@@ -228,6 +228,43 @@ class Unrolling:
         is_short = copies * issued <= (MOST_ISSUED_NEAR if loads and is_near else MOST_ISSUED) and is_one_block
         return copies * COPIES if is_short and (is_left or self._is_counted(loop, step.register, loads)) else copies
 
+    def stays(self, loop: low.Loop) -> bool:
+        """Returns whether NVIDIA's compiler of OpenCL C to PTX leaves a loop as it is that its CUDA C++ would copy.
+
+        So loops stay that sum up neighbours in an array whose first place they compute from the number of the
+        work-group, and those with ends that differ between work-items (``<=``).
+        """
+        step = step_of(loop)
+        if step is None or loop.unroll is not None or leaves(loop):
+            return False
+        condition = condition_of(loop)
+        is_up_to = isinstance(condition, low.Binary) and condition.operator in ("<=", ">=")
+        if is_up_to and self._is_of(OF_ITEMS, end_of(loop)):
+            return True
+        if abs(number_added(step)) != 1 or any(True for _ in walks.loops(loop.body)):
+            return False
+        nodes = [node for each in walks.simple_statements(loop.body) for node in walks.accesses_of(each)]
+        near = [each for each in nodes if each.access.space != "private"]
+        if not all(isinstance(each, low.Load) for each in near):
+            return False
+        behind = {each: list(self.origins.behind([each.pointer])) for each in near}
+        end = end_of(loop)
+        if (
+            end is not None
+            and whole_number(end) is not None
+            and any(each.access.space == "local" or multiplies(parts, step.register) for each, parts in behind.items())
+        ):
+            return False
+        return any(
+            each.access.space == "global"
+            and any(isinstance(part, low.Read) and part.register is step.register for part in parts)
+            and not multiplies(parts, step.register)
+            and self._asks(each.pointer)
+            and (not is_scaled(parts, step.register) or not _has_rows_of_groups(parts))
+            and all(r is step.register or r.parameter is not None for r in walks.registers_read(each.pointer))
+            for each, parts in behind.items()
+        )
+
     def _moves_on(self, loop: low.Loop) -> bool:
         """Returns whether a loop's counter moves by an int, which must not overflow, so that it is known beforehand how
         many iterations come: enough for the compiler to PTX, while the assembler needs a number."""
@@ -330,3 +367,13 @@ def _copied(size: int, iterations: int | None) -> int:
 
 def _conditions(loop: low.Loop) -> Iterator[low.If]:
     return (each for each in walks.statements(loop.body) if isinstance(each, low.If))
+
+
+def _has_rows_of_groups(parts: Iterable[object]) -> bool:
+    """Returns whether a part of an address is the number of a work-group times what is no number."""
+    products = [each for each in parts if isinstance(each, low.Binary) and each.operator == "*"]
+    return any(
+        whole_number(other) is None and any(isinstance(part, low.WorkItem) for part in walks.walk(own))
+        for each in products
+        for own, other in ((each.left, each.right), (each.right, each.left))
+    )

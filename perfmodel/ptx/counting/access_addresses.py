@@ -19,6 +19,8 @@ from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
 Array = NDArray[np.int64]
 MOST_LOOKED_AT = 64
 """So many executions at scattered addresses are looked at for transactions and bank conflicts."""
+MOST_PAIRS = 64
+"""So many of them are compared with the one behind to see how lanes move on."""
 MOST_STARTS = 1 << 21
 MOST_OF_SERIES = 64
 """So many executions of those that follow each other and were not run are looked at for strides."""
@@ -82,14 +84,30 @@ class AccessAddresses:
     def loop_stride(self) -> int | None:
         """Bytes from an execution to the next one, where that is mostly the same."""
         known = (self.bases != NOWHERE).all(axis=0)
-        if not self.noted.is_regular or len(self.bases) < 2 or not known.any():
-            return 0 if self.noted.is_regular else None
+        if not self.noted.is_regular:
+            return self._step_of_lanes()
+        if len(self.bases) < 2 or not known.any():
+            return 0
         steps = np.diff(self.bases[: len(self.noted.rows), np.argmax(known)])
         if not len(steps):
             return 0
         values, counts = np.unique(steps, return_counts=True)
         best = int(np.argmax(counts))
         return int(values[best]) if counts[best] * 2 >= len(steps) else None
+
+    def _step_of_lanes(self) -> int | None:
+        """Returns by how many bytes lanes at places of their own move on, where most of them do so by as many."""
+        executions = self.noted.scattered
+        firsts = np.unique(np.linspace(0, max(len(executions) - 2, 0), MOST_PAIRS).astype(int))
+        steps = []
+        for first in firsts if len(executions) > 1 else ():
+            (before, own), (after, others) = executions[first : first + 2]
+            _, here, there = np.intersect1d(before.index, after.index, assume_unique=True, return_indices=True)
+            steps.append(others[there] - own[here])
+        values, counts = np.unique(np.concatenate(steps) if steps else [], return_counts=True)
+        if not len(values) or 2 * counts.max() < counts.sum():
+            return None
+        return int(values[np.argmax(counts)])
 
     def executions_at(self, limit: int) -> list[tuple[Mask, Array]]:
         """Returns some executions with the addresses of their lanes."""

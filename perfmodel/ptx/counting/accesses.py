@@ -68,7 +68,9 @@ class AccessCounter:
         """The accesses, those of one instruction apart by the arrays that they go to."""
         blocks = dict(self.launch.instructions())
         found = []
-        for instruction, by_array in with_vectors(self.code.flow, self.emulation.addresses):
+        noted = self.emulation.addresses
+        accesses = with_vectors(self.code.flow, noted) if self.launch.has_vectors else iter(noted.items())
+        for instruction, by_array in accesses:
             made = {key: each.executions for key, each in by_array.items()}
             total = sum(made.values()) or 1
             for key, each in by_array.items():
@@ -123,7 +125,7 @@ class AccessCounter:
             sums = [[getattr(count, name) for _, count in same] for name in ("executions", "rounds")]
             executions, waits = (added(each, with_subgroups) for each in sums)
             return replace(first, executions=executions, rounds=waits)
-        rounds, shares, depths, most = [], [], [], 1
+        rounds, shares, depths, copies = [], [], [], 0
         blocks = {access.block for access, _ in same}
         ways = {block: self._waits.shared_by(block, same[0][0].instruction) for block in blocks}
         for block in blocks:
@@ -134,14 +136,14 @@ class AccessCounter:
             together = sum(way == ways[block] for way in ways.values()) if ways[block] is not None else 1
             shares.append(len({each.level for each in found}) * found[0].share / times / together)
             depths.append(found[0].depth / times / together)
-            most = max(most, times)
+            copies += times
         executions = added([count.executions for _, count in same], with_subgroups)
         known = [count.recorded for _, count in same if count.recorded is not None]
         recorded = partial(_added_up, known) if known else None
         level = min(count.level for _, count in same)
         return replace(
             first,
-            loop_strides={name: step and step.scaled(1 / most) for name, step in first.loop_strides.items()},
+            loop_strides={name: step and step.scaled(1 / copies) for name, step in first.loop_strides.items()},
             executions=executions,
             rounds=added(rounds, with_subgroups),
             recorded=recorded,
@@ -195,7 +197,7 @@ class AccessCounter:
             instruction=f"{instruction.name} in line {instruction.line}",
             pattern=self._pattern(access),
             addresses=addresses.first_addresses(GROUPS, MOST_ITEMS, ALIGNED) if jumps else None,
-            reach=self._reach(access) if jumps or instruction.has("const") else None,
+            reach=self._reach(access) if jumps or self._is_all_over(access) else None,
             missed=None,
             recorded=partial(self._recorded, access) if has_record else None,
             touched=touched,
@@ -251,6 +253,13 @@ class AccessCounter:
         whole = over_grid(access.addresses.region_of(self.fullest([access])), steps, self.emulation.lanes.grid)
         most = self.launch.arrays[access.name][1] if access.name in self.launch.arrays else np.inf
         return constant(min(whole.bytes / item, most))
+
+    def _is_all_over(self, access: CountedAccess) -> bool:
+        """Returns whether lanes look up places all over a table in constant memory: in more sectors than neighbours."""
+        if not access.instruction.has("const") or None not in access.addresses.local_strides:
+            return False
+        of_neighbours = self._width * access.addresses.noted.n_bytes / SECTOR + 1
+        return access.addresses.blocks_of_subgroups(self._width, SECTOR) > of_neighbours
 
     def _reach(self, access: CountedAccess) -> int:
         """Returns about how many bytes an access touches over the launch, as far as the sample shows."""

@@ -33,14 +33,15 @@ def counts_of(
     arrays: Mapping[str, tuple[str, int]],
     given: Collection[str],
     subgroup_size: int | None,
+    has_vectors: bool = True,
 ) -> KernelCounts:
     """Returns the counts of a launch from the emulation of some of its blocks.
 
     Args:
         arrays: the type and number of elements of each array.
-        given: arrays whose contents are known, so that what depends on them is as it is.
+        given, has_vectors: see `EmulatedLaunch`.
     """
-    return _Counter(EmulatedLaunch(emulation, arrays, given, subgroup_size)).counts()
+    return _Counter(EmulatedLaunch(emulation, arrays, given, subgroup_size, has_vectors)).counts()
 
 
 class _Counter:

@@ -22,6 +22,8 @@ class EmulatedLaunch:
     Args:
         arrays: the type and number of elements of each array.
         given: arrays whose contents are known, so that what depends on them is as it is.
+        has_vectors: whether the assembler makes vectors of neighbouring loads from shared memory, as it knows where
+            that lies; what NVIDIA's OpenCL assembles goes to memory that is laid out later.
 
     Attributes:
         width: lanes of a sub-group, the usual ones where none are asked for.
@@ -33,7 +35,9 @@ class EmulatedLaunch:
         arrays: Mapping[str, tuple[str, int]],
         given: Collection[str],
         subgroup_size: int | None,
+        has_vectors: bool = True,
     ) -> None:
+        self.has_vectors = has_vectors
         self.emulation, self.code = emulation, emulation.code
         self.arrays, self.given, self.subgroup_size = arrays, given, subgroup_size
         self.weights = np.asarray(emulation.sample.weights)

@@ -31,7 +31,7 @@ Operations = dict[tuple[str, str], int]
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("add", "sub", "addc", "subc", "sad"), "add"),
     **dict.fromkeys(("mul", "mul24"), "mul"),
-    **dict.fromkeys(("mad", "madc", "mad24", "fma", "dp4a"), "madd"),
+    **dict.fromkeys(("mad", "madc", "mad24", "fma", "dp4a", "dp2a"), "madd"),
     **dict.fromkeys(("div", "rcp"), "div"),
     **dict.fromkeys(("and", "or", "xor", "not", "cnot", "lop3", "bfe", "bfi", "prmt", "brev", "copysign"), "bitwise"),
     **dict.fromkeys(("shl", "shr", "shf", "vshl", "vshr"), "shift"),

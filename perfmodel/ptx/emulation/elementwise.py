@@ -110,6 +110,10 @@ def _function(instruction: Instruction) -> tuple[Callable[..., Any], list[Type],
         case "dp4a" if len(instruction.types) == 2:
             signs = (instruction.types[0].kind, instruction.types[1].kind)
             return integers.dot(signs), [_U32, _U32, TYPES["s32"]], TYPES["s32"]
+        case "dp2a" if len(instruction.types) == 2:
+            signs = (instruction.types[0].kind, instruction.types[1].kind)
+            halves = integers.dot(signs, bits=16, first=2 if instruction.has("hi") else 0)
+            return halves, [_U32, _U32, TYPES["s32"]], TYPES["s32"]
         case "selp":
             return (lambda a, b, p: np.where(p, a, b)), [type_, type_, PREDICATE], type_
         case "slct" if len(instruction.types) == 2:

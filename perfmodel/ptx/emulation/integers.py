@@ -260,17 +260,23 @@ def _permuted_in_mode(mode: str) -> Function:
     return lambda a, b, selector: plain(a, b, table[selector & np.uint32(3)])
 
 
-def dot(signs: tuple[str, str]) -> Function:
-    """Returns the sum of products of four bytes each, and a third operand."""
+def dot(signs: tuple[str, str], bits: int = 8, first: int = 0) -> Function:
+    """Returns the sum of products of parts of two words, and a third operand.
+
+    Args:
+        signs: kinds of the parts, ``s`` or ``u``.
+        bits: of a part of the first word, all of which are taken; those of the second have 8.
+        first: the part of the second word that the first one is multiplied with.
+    """
+
+    def part(words: Any, place: int, bits: int, sign: str) -> Any:
+        found = (words.astype(np.int64) >> (bits * place)) & ((1 << bits) - 1)
+        return found.astype(f"{'i' if sign == 's' else 'u'}{bits // 8}").astype(np.int64)
 
     def products(a: Any, b: Any, c: Any) -> Any:
         found = c.astype(np.int64)
-        for place in range(4):
-            one, two = (
-                ((x.astype(np.int64) >> (8 * place)) & 255).astype(np.int8 if sign == "s" else np.uint8)
-                for x, sign in zip((a, b), signs, strict=True)
-            )
-            found = found + one.astype(np.int64) * two.astype(np.int64)
+        for place in range(32 // bits):
+            found = found + part(a, place, bits, signs[0]) * part(b, first + place, 8, signs[1])
         return found.astype(np.int32)
 
     return products

@@ -93,6 +93,7 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "shf": frozenset(("l", "r", "wrap", "clamp")),
     **dict.fromkeys(("vshl", "vshr"), frozenset(("wrap", "clamp", "add", "min", "max"))),
     "dp4a": _NONE,
+    "dp2a": frozenset(("lo", "hi")),
     # Comparison, choice, moves and conversion.
     "setp": _COMPARED | _JOINED | {"ftz"},
     "set": _COMPARED | _JOINED | {"ftz"},

@@ -1,0 +1,143 @@
+"""A program in OpenCL C counted by the PTX that NVIDIA's compiler makes of it, without a GPU or a driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perfmodel.basics.errors import CountingError, PerfmodelError
+from perfmodel.counting.counts import KernelCounts
+from perfmodel.kernels.arguments import LocalArray
+from perfmodel.kernels.compiled import as_compiled
+from perfmodel.kernels.derived_program import DerivedProgram
+from perfmodel.kernels.launch import Launch
+from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.kernels.program import EmulatesItself, Program
+from perfmodel.kernels.transfers import WithTransfers
+
+if TYPE_CHECKING:
+    from perfmodel.kernels.ptx_program import PtxProgram
+    from perfmodel.opencl_c.lowered import LoweredKernel
+
+RELAXED = frozenset(("-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations"))
+ROUNDED_ROUGHLY = ("-prec-div=false", "-prec-sqrt=false")
+"""OpenCL's quotients and square roots of floats may be off by 2.5 and 3 units in the last place."""
+
+
+def as_machine_code(program: Program) -> Program:
+    """Returns the program in this form, itself if it is machine code; the same object for the same program, so that
+    counts are kept."""
+    if isinstance(program, MachineCode | EmulatesItself):
+        return program
+    if isinstance(program, WithTransfers):
+        return WithTransfers(as_machine_code(program.program))
+    found: MachineCode | None = getattr(program, "_machine_code", None)
+    if found is None or found.program is not program:  # a copy has that of its original
+        found = MachineCode(program)
+        object.__setattr__(program, "_machine_code", found)
+    return found
+
+
+class MachineCode(DerivedProgram[Program]):
+    """A program counted as machine code, see `perfmodel.Kernel.as_machine_code`, and launched as it is."""
+
+    is_of_compiler = True
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._made: dict[tuple[tuple[str, Any], ...], PtxProgram | None] = {}
+
+    @cached_property
+    def compiled(self) -> Program:
+        """The program as compiled, which is counted where it has no form in CUDA C++."""
+        return as_compiled(self.program)
+
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        return tuple(name for name in self.arguments if name not in self.sizes)
+
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
+        known = dict(at or {})
+        if missing := [name for name in self.sizes if name not in known]:
+            raise CountingError(
+                f"kernel {self.name!r} is counted as machine code, at sizes that are numbers; give {', '.join(missing)}"
+            )
+        made = self.made_at(known)
+        if made is not None:
+            try:
+                return made.counts_for(subgroup_size, known)
+            except PerfmodelError:  # such as addresses where nothing lies, in arrays of random contents
+                self._made[tuple(known.items())] = None
+        own = {name: value for name, value in known.items() if name in (*self.sizes, *self.compiled.deciding)}
+        return self.compiled.counts_for(subgroup_size, own or None)
+
+    def made_at(self, values: Mapping[str, Any]) -> PtxProgram | None:
+        """Returns the program in PTX at these arguments; None where it has no form in CUDA C++."""
+        key = tuple(values.items())
+        if key not in self._made:
+            try:
+                program = self.program.as_opencl()
+                launch = program.launch({**dict.fromkeys(program.arguments, 1), **values})
+                self._made[key] = None if program.statistics else machine_code(program, launch)
+            except PerfmodelError:
+                self._made[key] = None
+        return self._made[key]
+
+    def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
+        """True: there are no counts for all sizes."""
+        return True
+
+    def as_opencl(self) -> OpenCLProgram:
+        return self.compiled.as_opencl()
+
+
+def machine_code(program: OpenCLProgram, launch: Launch) -> PtxProgram:
+    """Returns the program of a launch in PTX, counted on what its arrays are known to hold.
+
+    Raises:
+        SourceError: for images, and for functions of work-items together, which have no form in CUDA C++ here.
+        KernelError: where the compiler is not installed.
+    """
+    from perfmodel.kernels.cuda_compiler import compiled  # slow to import, and only for this
+    from perfmodel.kernels.ptx_program import PtxProgram
+    from perfmodel.opencl_c.cuda_text import cuda_text
+
+    kernel = program.lowered
+    room = {each.name: each.size for each in launch.arguments if isinstance(each, LocalArray)}
+    text = cuda_text(kernel, room, len(launch.global_size), bool(RELAXED & set(program.options)))
+    found = compiled(text.text, text.name, _options(program, kernel))
+    grid = [total // own for total, own in zip(launch.global_size, launch.local_size, strict=True)]
+    return PtxProgram(
+        text.with_places(found.ptx),
+        found.name,
+        program.name,
+        grid,
+        launch.local_size,
+        [launch.arguments[position] for position in text.parameters],
+        arrays=_contents(program.contents or {}, launch),
+        budget=program.budget,
+        has_vectors=False,
+    )
+
+
+def _options(program: OpenCLProgram, kernel: LoweredKernel) -> list[str]:
+    """Returns the compiler's options for those of OpenCL."""
+    options = ["-default-device", *(() if kernel.is_exact else ROUNDED_ROUGHLY)]
+    if RELAXED & set(program.options) or "-cl-denorms-are-zero" in program.options:
+        options.append("--ftz=true")
+    return options
+
+
+def _contents(given: Mapping[str, Any], launch: Launch) -> dict[str, Any]:
+    """Returns what arrays hold, in the types of the launch, again and again where they are longer than what was given;
+    nothing of those that are not given as numbers."""
+    found: dict[str, Any] = {}
+    for each in launch.arrays():
+        content = given.get(each.name)
+        if isinstance(content, np.ndarray) and content.nbytes % np.dtype(each.dtype).itemsize == 0 and content.size:
+            plain = np.ascontiguousarray(content).reshape(-1).view(np.uint8).view(each.dtype)
+            found[each.name] = plain if plain.size == each.size else np.resize(plain, each.size)
+    return found

@@ -1,0 +1,360 @@
+"""Expressions of a lowered kernel become CUDA C++: every value a constant of its own, vectors number by number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from perfmodel.basics.errors import SourceError
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
+from perfmodel.opencl_c.cuda_text.functions import KNOWN, TESTS, WHOLE
+from perfmodel.opencl_c.cuda_text.types import literal, name_of, numbers_in, pieces
+from perfmodel.opencl_c.types import BOOL, HALF, Pointer, Scalar, Type, Vector, element_of, is_float
+from perfmodel.opencl_c.visitor import Dispatch
+
+Numbers: TypeAlias = list[str]
+"""The names of a value's numbers, or the numbers themselves: one, or those of a vector."""
+
+_OF_AXIS = {
+    "get_global_id": "cl_offset() + (unsigned long long)((long long)(int)blockDim.{0} * (int)blockIdx.{0})"
+    " + threadIdx.{0}",
+    "get_local_id": "threadIdx.{0}",
+    "get_group_id": "cl_offset() + blockIdx.{0}",
+    "get_local_size": "blockDim.{0}",
+    "get_enqueued_local_size": "blockDim.{0}",
+    "get_num_groups": "cl_groups_{0}()",
+    "get_global_size": "(unsigned long long)cl_groups_{0}() * blockDim.{0}",
+    "get_global_offset": "cl_offset()",
+}
+"""NVIDIA's OpenCL computes these so: a launch may begin anywhere; nothing is known of the numbers of work-groups."""
+_LINEAR = "((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x)"
+_ITEMS = "(blockDim.x * blockDim.y * blockDim.z)"
+_PLAIN = {
+    "get_local_linear_id": _LINEAR,
+    "get_global_linear_id": (
+        "((unsigned long long)(blockIdx.z * blockDim.z + threadIdx.z) * (gridDim.y * blockDim.y)"
+        " + (blockIdx.y * blockDim.y + threadIdx.y)) * (gridDim.x * blockDim.x) + blockIdx.x * blockDim.x + threadIdx.x"
+    ),
+    "get_sub_group_size": f"min(32u, {_ITEMS} - ({_LINEAR} & ~31u))",
+    "get_max_sub_group_size": "32u",
+    "get_num_sub_groups": f"({_ITEMS} + 31u) / 32u",
+    "get_enqueued_num_sub_groups": f"({_ITEMS} + 31u) / 32u",
+    "get_sub_group_id": f"{_LINEAR} / 32u",
+    "get_sub_group_local_id": f"{_LINEAR} & 31u",
+}
+_RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uint16": (0, 65535)}
+_ROUNDED = {"rte": "cl_rint", "rtz": "cl_trunc", "rtp": "cl_ceil", "rtn": "cl_floor"}
+
+
+class Values:
+    """Prints expressions.
+
+    Args:
+        emit: takes a statement that computes a part of one.
+        registers, objects: what they are called.
+        axes: of the launch.
+        is_relaxed: whether quotients are rough ones.
+
+    Attributes:
+        is_conditional: whether what is printed stands under a condition.
+    """
+
+    def __init__(
+        self,
+        emit: Callable[[str], None],
+        registers: Mapping[low.Register, Numbers],
+        objects: Mapping[low.MemoryObject, str],
+        axes: int,
+        is_relaxed: bool,
+    ) -> None:
+        self.emit, self.registers, self.objects = emit, registers, objects
+        self.axes, self.is_relaxed = axes, is_relaxed
+        self.is_conditional = False
+        self.made = 0
+
+    def held(self, type_: Type, text: str) -> str:
+        """Returns the name of a number that is computed as a text says."""
+        self.made += 1
+        self.emit(f"{name_of(type_)} v{self.made} = {text};")
+        return f"v{self.made}"
+
+    def each(self, type_: Type, texts: Numbers) -> Numbers:
+        return [self.held(type_, text) for text in texts]
+
+    def one(self, expression: low.Expression) -> str:
+        (found,) = self.of(expression)
+        return found
+
+    of = Dispatch[[], Numbers](low.Expression)
+    """Returns the numbers of an expression."""
+
+    @of.on(low.Constant)
+    def constant(self, node: low.Constant) -> Numbers:
+        if isinstance(node.type, Pointer):
+            return [f"(char *){int(node.value)}ull"]
+        return [literal(element_of(node.type), node.value)] * numbers_in(node.type)
+
+    @of.on(low.Read)
+    def read(self, node: low.Read) -> Numbers:
+        return self.registers[node.register]
+
+    @of.on(low.WorkItem)
+    def work_item(self, node: low.WorkItem) -> Numbers:
+        if node.function == "get_work_dim":
+            return [f"({name_of(node.type)}){self.axes}"]
+        if node.axis is None:
+            return [self.held(node.type, f"({name_of(node.type)})({_PLAIN[node.function]})")]
+        texts = [f"({name_of(node.type)})({_OF_AXIS[node.function].format(axis)})" for axis in "xyz"]
+        if isinstance(node.axis, low.Constant):
+            axis = int(node.axis.value)
+            beyond = f"({name_of(node.type)}){int(node.function.endswith(('size', 'groups')))}"
+            return [self.held(node.type, texts[axis] if 0 <= axis < len(texts) else beyond)]
+        axis_text = self.one(node.axis)
+        return [self.held(node.type, f"{axis_text} == 0 ? {texts[0]} : {axis_text} == 1 ? {texts[1]} : {texts[2]}")]
+
+    @of.on(low.Unary)
+    def unary(self, node: low.Unary) -> Numbers:
+        return self.each(
+            node.type, [f"({name_of(node.type)})({node.operator}{each})" for each in self.of(node.operand)]
+        )
+
+    @of.on(low.Binary)
+    def binary(self, node: low.Binary) -> Numbers:
+        if (contracted := self._contracted(node)) is not None:
+            return contracted
+        left, right = self.of(node.left), self.of(node.right)
+        both = [
+            self._of_two(node, one, other)
+            for one, other in zip(*self.alike(left, right, numbers_in(node.type)), strict=True)
+        ]
+        return self.each(node.type, both)
+
+    def _contracted(self, node: low.Binary) -> Numbers | None:
+        """Returns a sum with a product as one operation, as compilers of OpenCL C join those that stand in one
+        expression, so that bodies of loops are shorter; None for all else, and under conditions, of which the compiler
+        of CUDA C++ makes selections only where they hold plain sums and products."""
+        if self.is_conditional:
+            return None
+        if node.operator not in ("+", "-") or not is_float(node.type) or element_of(node.type) == HALF:
+            return None
+        for product, other in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(product, low.Binary) and product.operator == "*" and not _is_sign_alone(product):
+                width = numbers_in(node.type)
+                one, two, three = (
+                    each * width if len(each) < width else each
+                    for each in (self.of(product.left), self.of(product.right), self.of(other))
+                )
+                if node.operator == "-":
+                    is_first = product is node.left
+                    one = one if is_first else [f"-{each}" for each in one]
+                    three = [f"-{each}" for each in three] if is_first else three
+                return self.each(
+                    node.type, [f"cl_fma({', '.join(each)})" for each in zip(one, two, three, strict=True)]
+                )
+        return None
+
+    def alike(self, left: Numbers, right: Numbers, width: int) -> tuple[Numbers, Numbers]:
+        return (each * width if len(each) < width else each for each in (left, right))  # type: ignore[return-value]
+
+    def _of_two(self, node: low.Binary, left: str, right: str) -> str:
+        operator, name = node.operator, name_of(node.type)
+        if operator in ("<<", ">>"):
+            return f"({name})({left} {operator} ({right} & {8 * element_of(node.type).size - 1}))"
+        if isinstance(node.type, Vector) and operator in ("<", "<=", ">", ">=", "==", "!="):
+            return f"({name})({left} {operator} {right} ? -1 : 0)"
+        if operator == "/" and self.is_relaxed and name == "float":
+            return f"__fdividef({left}, {right})"
+        return f"({name})({left} {operator} {right})"
+
+    @of.on(low.Select)
+    def select(self, node: low.Select) -> Numbers:
+        width = numbers_in(node.type)
+        condition = self.of(node.condition)
+        then, otherwise = self.alike(self.of(node.then), self.of(node.otherwise), width)
+        tests = [f"{each} < 0" for each in condition] if isinstance(node.condition.type, Vector) else condition * width
+        return self.each(node.type, [f"{test} ? {a} : {b}" for test, a, b in zip(tests, then, otherwise, strict=True)])
+
+    @of.on(low.Convert)
+    def convert(self, node: low.Convert) -> Numbers:
+        numbers = [self._converted(node, each) for each in self.of(node.operand)]
+        return self.each(node.type, numbers * (numbers_in(node.type) if len(numbers) == 1 else 1))
+
+    def _converted(self, node: low.Convert, text: str) -> str:
+        source, target = element_of(node.operand.type), element_of(node.type)
+        name = name_of(target)
+        if target == BOOL:
+            return f"{text} != ({name_of(source)})0"
+        if source == HALF and target != HALF:
+            source, text = Scalar("float", "float32"), f"__half2float({text})"
+        if target == HALF and source != HALF:
+            return f"__float2half_rn((float){text})"
+        if source.is_float and not target.is_float:
+            if node.rounding and node.rounding != "rtz":
+                text = f"{_ROUNDED[node.rounding]}({text})"
+            if node.saturate and target.dtype in _RANGES:
+                least, most = _RANGES[target.dtype]
+                text = f"cl_clamp({text}, ({name_of(source)}){least}, ({name_of(source)}){most})"
+        elif node.saturate and not source.is_float:
+            text = self._saturated(text, source, target)
+        return f"({name})({text})"
+
+    def _saturated(self, text: str, source: Scalar, target: Scalar) -> str:
+        bits, own = 8 * target.size, 8 * source.size
+        least = -(2 ** (bits - 1)) if target.is_signed else 0
+        most = 2 ** (bits - 1) - 1 if target.is_signed else 2**bits - 1
+        lowest, highest = (-(2 ** (own - 1)), 2 ** (own - 1) - 1) if source.is_signed else (0, 2**own - 1)
+        if most < highest:
+            text = f"cl_min({text}, {literal(source, most)})"
+        if least > lowest:
+            text = f"cl_max({text}, {literal(source, least)})"
+        return text
+
+    @of.on(low.Reinterpret)
+    def reinterpret(self, node: low.Reinterpret) -> Numbers:
+        numbers, source, target = self.of(node.operand), node.operand.type, node.type
+        if isinstance(source, Pointer) or isinstance(target, Pointer):
+            return self.each(target, [f"({name_of(target)}){each}" for each in numbers])
+        if len(numbers) == numbers_in(target) and element_of(source).size == element_of(target).size:
+            return self.each(target, [f"cl_bits<{name_of(target)}>({each})" for each in numbers])
+        room = max(source.size, target.size)
+        self.made += 1
+        name = f"v{self.made}"
+        self.emit(f"{name_of(source)} {name}_from[{room // element_of(source).size}] = {{{', '.join(numbers)}}};")
+        self.emit(f"{name_of(target)} {name}[{room // element_of(target).size}];")
+        self.emit(f"memcpy({name}, {name}_from, {room});")
+        return [f"{name}[{place}]" for place in range(numbers_in(target))]
+
+    @of.on(low.Join)
+    def join(self, node: low.Join) -> Numbers:
+        return [number for part in node.parts for number in self.of(part)]
+
+    @of.on(low.Pick)
+    def pick(self, node: low.Pick) -> Numbers:
+        numbers = self.of(node.vector)
+        return [numbers[place] for place in node.components]
+
+    @of.on(low.Call)
+    def call(self, node: low.Call) -> Numbers:
+        name = node.function.replace(".", "_")
+        given = [self.of(argument) for argument in node.arguments]
+        if node.function in WHOLE:
+            return self.each(node.type, self._of_whole(node, given))
+        if name not in KNOWN or any(element_of(each.type) == HALF for each in node.arguments):
+            raise SourceError(f"the built-in function {node.function} has no form in CUDA C++")
+        width = numbers_in(node.type)
+        given = [each * width if len(each) < width else each for each in given]
+        if node.function == "select" and isinstance(node.type, Vector):
+            given[2] = [f"({each} < 0)" for each in given[2]]
+        if name == "pown" and name_of(node.type) == "float" and (times := _small_power(node.arguments[1])):
+            texts = [" * ".join([each] * times) for each in given[0]]
+        else:
+            texts = [f"cl_{name}({', '.join(numbers)})" for numbers in zip(*given, strict=True)]
+        if node.function in TESTS and isinstance(node.type, Vector):
+            texts = [f"-{text}" for text in texts]
+        return self.each(node.type, [f"({name_of(node.type)})({text})" for text in texts])
+
+    def _of_whole(self, node: low.Call, given: list[Numbers]) -> Numbers:
+        """Returns what a function makes of all numbers of a vector."""
+        first = given[0]
+        match node.function:
+            case "any" | "all":
+                joined = (" | " if node.function == "any" else " & ").join(first)
+                return [f"(int)(({joined}) < 0)"]
+            case "dot":
+                return [self._dot(node.type, first, given[1])]
+            case "cross":
+                a, b = first, given[1]
+                three = [f"{a[i]} * {b[j]} - {a[j]} * {b[i]}" for i, j in ((1, 2), (2, 0), (0, 1))]
+                return three if len(a) == 3 else [*three, f"({name_of(node.type)})0"]
+            case "length" | "fast_length":
+                return [self._length(node, first)]
+            case "distance" | "fast_distance":
+                apart = [f"{one} - {other}" for one, other in zip(first, given[1], strict=True)]
+                return [self._length(node, self.each(node.type, apart))]
+            case "normalize" | "fast_normalize":
+                return self._normalized(node, first)
+        return self._shuffled(node, given)
+
+    def _dot(self, type_: Type, one: Numbers, other: Numbers) -> str:
+        if not is_float(type_):
+            return " + ".join(f"({name_of(type_)}){a} * {b}" for a, b in zip(one, other, strict=True))
+        total = f"{one[0]} * {other[0]}"
+        for a, b in zip(one[1:], other[1:], strict=True):
+            total = f"cl_fma({a}, {b}, {total})"
+        return total
+
+    def _length(self, node: low.Call, numbers: Numbers) -> str:
+        if len(numbers) == 1:
+            return f"cl_fabs({numbers[0]})"
+        if node.function.startswith("fast_"):
+            return f"cl_sqrt({self._dot(node.type, numbers, numbers)})"
+        ending = "f" if name_of(node.type) == "float" else ""
+        name = {2: "hypot", 3: "norm3d", 4: "norm4d"}.get(len(numbers))
+        return f"{name}{ending}({', '.join(numbers)})" if name else f"cl_sqrt({self._dot(node.type, numbers, numbers)})"
+
+    def _normalized(self, node: low.Call, numbers: Numbers) -> Numbers:
+        element = element_of(node.type)
+        if len(numbers) == 1:
+            return [f"cl_sign({numbers[0]})"]
+        ending = "f" if name_of(element) == "float" else ""
+        name = {2: "rhypot", 3: "rnorm3d", 4: "rnorm4d"}.get(len(numbers))
+        plain = f"cl_rsqrt({self._dot(element, numbers, numbers)})"
+        is_plain = node.function.startswith("fast_") or name is None
+        scale = self.held(element, plain if is_plain else f"{name}{ending}({', '.join(numbers)})")
+        return [f"{each} * {scale}" for each in numbers]
+
+    def _shuffled(self, node: low.Call, given: list[Numbers]) -> Numbers:
+        *vectors, places = given
+        numbers = [number for vector in vectors for number in vector]
+        found = []
+        for place in places:
+            chosen = self.held(element_of(node.arguments[-1].type), f"{place} & {len(numbers) - 1}")
+            text = numbers[-1]
+            for position, number in reversed(list(enumerate(numbers[:-1]))):
+                text = f"{chosen} == {position} ? {number} : {text}"
+            found.append(text)
+        return found
+
+    @of.on(low.Address)
+    def address(self, node: low.Address) -> Numbers:
+        return [f"((char *){self.objects[node.object]})"]
+
+    @of.on(low.Offset)
+    def offset(self, node: low.Offset) -> Numbers:
+        pointer, index = self.one(node.pointer), self.one(node.index)
+        return [self.held(node.type, f"(char *)((cl_bytes<{node.scale}> *)({pointer}) + (long long){index})")]
+
+    @of.on(low.Load)
+    def load(self, node: low.Load) -> Numbers:
+        pointer = self.one(node.pointer)
+        found: Numbers = []
+        for place, type_, width in pieces(node.access):
+            at = self.place_of(pointer, node.access, place)
+            self.made += 1
+            name = f"v{self.made}"
+            self.emit(f"{type_} {name} = *({type_} *)({at});")
+            parts = [f"{name}.{axis}" for axis in "xyzw"[:width]] if width > 1 else [name]
+            is_half = width > 1 and element_of(node.type) == HALF
+            found += [f"__ushort_as_half({part})" for part in parts] if is_half else parts
+        return found[: numbers_in(node.type)]
+
+    def place_of(self, pointer: str, access: low.Access, place: int) -> str:
+        """Returns the address of one of the numbers that an access moves."""
+        return f"{pointer} + {place * element_of(access.type).size}" if place else pointer
+
+    @of.on(low.ReadImage, low.ImageSize)
+    def image(self, node: low.ReadImage | low.ImageSize) -> Numbers:
+        raise SourceError("images have no form in CUDA C++ here")
+
+
+def _is_sign_alone(product: low.Binary) -> bool:
+    """Returns whether a factor is 1 or -1, so that there is no product to compute."""
+    factors = (each.operand if isinstance(each, low.Unary) else each for each in (product.left, product.right))
+    return any(isinstance(each, low.Constant) and abs(each.value) == 1 for each in factors)
+
+
+def _small_power(exponent: low.Expression) -> int:
+    """Returns an exponent of which NVIDIA's compiler makes products; 0 for others."""
+    exponent = walks.unconverted(exponent)
+    return int(exponent.value) if isinstance(exponent, low.Constant) and exponent.value in (2, 3) else 0

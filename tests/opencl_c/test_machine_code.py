@@ -1,0 +1,247 @@
+"""OpenCL C printed as CUDA C++ and compiled to PTX computes, in the emulator of PTX, what that of OpenCL C computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import perfmodel as pm
+from benchmarks.programs import named
+from benchmarks.programs.program import Local
+from perfmodel.basics.errors import KernelError
+from perfmodel.kernels.machine_code import MachineCode
+from perfmodel.opencl_c import lowered_kernel
+from perfmodel.opencl_c.types import Pointer
+
+pytest.importorskip("nvidia.cuda_nvrtc", reason="needs the extra nvidia")
+
+Arrays = dict[str, NDArray[Any]]
+ITEMS = 64
+
+
+def computed(kernel: pm.Kernel, arrays: Arrays) -> tuple[Arrays, Arrays]:
+    """Returns what all work-groups leave in arrays: by the emulator of OpenCL C, and by that of PTX."""
+    observed = kernel.as_observed({name: array.copy() for name, array in arrays.items()})
+    form = observed.as_machine_code().program
+    assert isinstance(form, MachineCode)
+    made = form.made_at(observed.bound)
+    assert made is not None
+    machine = pm.Kernel(made, None, None, **{name: observed.bound[name] for name in made.arguments})
+    found = []
+    for each in (kernel, machine):
+        emulated = pm.emulate(each, {name: array.copy() for name, array in arrays.items()}, groups="all")
+        found.append({name: emulated.array(name).reshape(-1).view(array.dtype) for name, array in arrays.items()})
+    return found[0], found[1]
+
+
+def check(kernel: pm.Kernel, arrays: Arrays, rtol: float = 2e-6, outliers: float = 0.0) -> None:
+    """Compares what both compute; whole numbers bit for bit."""
+    for name, one in (both := computed(kernel, arrays))[0].items():
+        other = both[1][name]
+        if one.dtype.kind == "f":
+            size = np.nanmax(np.abs(one[np.isfinite(one)]), initial=1e-30)
+            is_off = ~np.isclose(one, other, rtol=rtol, atol=rtol * float(size), equal_nan=True)
+        else:
+            is_off = one != other
+        assert is_off.mean() <= outliers, (name, one[is_off][:4], other[is_off][:4])
+
+
+def kernel_of(body: str, arrays: Arrays, **numbers: float) -> pm.Kernel:
+    """Returns a kernel of 64 work-items whose body has `i` and these arrays and numbers."""
+    types = {"float32": "float", "float64": "double", "int32": "int", "uint32": "uint", "int64": "long"}
+    types |= {"uint64": "ulong", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort"}
+    given = [f"__global {types[array.dtype.name]} *{name}" for name, array in arrays.items()]
+    given += [f"{'int' if isinstance(value, int) else 'float'} {name}" for name, value in numbers.items()]
+    source = f"__kernel void k({', '.join(given)}) {{ int i = get_global_id(0); {body} }}"
+    extents = {name: array.size for name, array in arrays.items()}
+    return pm.Kernel.from_opencl(source, "k", ITEMS, 32, extents, **numbers)
+
+
+def reals(
+    low: float = 0.1, high: float = 0.9, dtype: str = "float32", count: int = ITEMS, seed: int = 1
+) -> NDArray[Any]:
+    return np.random.default_rng(seed).uniform(low, high, count).astype(dtype)
+
+
+def wholes(dtype: str, seed: int = 2, count: int = ITEMS) -> NDArray[Any]:
+    info = np.iinfo(dtype)
+    return np.random.default_rng(seed).integers(info.min, info.max, count, dtype, endpoint=True)
+
+
+ONE = (
+    *("acos", "acospi", "asin", "asinh", "asinpi", "atan", "atanh", "atanpi", "cbrt", "ceil", "cos"),
+    *("cosh", "cospi", "erf", "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "floor", "lgamma", "log"),
+    *("log10", "log1p", "log2", "logb", "rint", "round", "rsqrt", "sin", "sinh", "sinpi", "sqrt", "tan"),
+    *("tanh", "tanpi", "tgamma", "trunc", "sign", "degrees", "radians"),
+)
+TWO = (
+    *("atan2", "atan2pi", "copysign", "fdim", "fmax", "fmin", "fmod", "hypot", "max", "min", "maxmag"),
+    *("minmag", "nextafter", "pow", "powr", "remainder", "step"),
+)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ONE)
+def test_functions_of_one_number(name: str, dtype: str) -> None:
+    arrays = {"x": reals(dtype=dtype), "y": reals(dtype=dtype)}
+    check(kernel_of(f"y[i] = {name}(x[i]);", arrays), arrays, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", TWO)
+def test_functions_of_two_numbers(name: str, dtype: str) -> None:
+    arrays = {"x": reals(0.2, 3, dtype), "y": reals(0.2, 3, dtype, seed=3), "z": reals(dtype=dtype)}
+    check(kernel_of(f"z[i] = {name}(x[i], y[i]);", arrays), arrays, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "z[i] = fma(x[i], y[i], z[i]) + mad(x[i], 2.0f, y[i]) + mix(x[i], y[i], z[i]) + smoothstep(0.2f, 0.7f, x[i]);",
+        "z[i] = clamp(x[i], 0.3f, 0.5f) + ldexp(y[i], i % 7 - 3) + pown(x[i], 2) + pown(y[i], i % 5) + rootn(x[i], 3);",
+        "float whole; z[i] = fract(8 * x[i], &whole) + modf(9 * y[i], &x[i]); y[i] = whole;",
+        "int n; z[i] = frexp(x[i], &n); y[i] = n; x[i] = ilogb(x[i]);",
+        "float c; z[i] = sincos(x[i], &c); y[i] = c;",
+        "z[i] = native_exp(x[i]) + native_log(y[i]) + native_sin(x[i]) + half_cos(x[i]) + native_divide(x[i], y[i])"
+        " + native_recip(x[i]) + native_sqrt(y[i]) + half_rsqrt(x[i]) + native_powr(x[i], y[i]) + native_exp2(x[i]);",
+        "float4 a = (float4)(x[i], y[i], z[i], 1.0f), b = a.wzyx; float3 c = cross(a.xyz, b.xyz);"
+        " z[i] = dot(a, b) + length(c) + distance(a, b) + normalize(a).y + fast_length(a.xy) + fast_normalize(c).z;",
+        "float4 a = vload4(i / 4, x); a.xz = a.zx; a *= 2.0f; vstore4(a, i / 4, y); z[i] = a.s3;",
+        "z[i] = isnan(x[i]) + 2 * isinf(y[i]) + 4 * isfinite(z[i]) + 8 * isless(x[i], y[i]) + 16 * signbit(-x[i])"
+        " + select(1.0f, 2.0f, x[i] < y[i]) + bitselect(x[i], y[i], z[i]);",
+        "float2 a = (float2)(x[i], y[i]); int2 m = a < a.yx; float2 s = select(a, -a, m);"
+        " z[i] = s.x + 2 * s.y + any(m);",
+        "uint2 m = (uint2)(1, 0); z[i] = shuffle((float2)(x[i], y[i]), m).x;",
+        "int k = as_int(x[i]); z[i] = as_float(k + 1); short2 h = as_short2(k); y[i] = h.y;",
+        "char4 a = convert_char4_sat((float4)(1000 * x[i], -1000 * y[i], 3.5f, -2.5f)); z[i] = a.x + a.y + a.z + a.w;",
+        "z[i] = convert_int_rte(10 * x[i]) + convert_uchar_sat(i * 10 - 100) + convert_int_rtp(y[i])"
+        " + (int)(9 * x[i]);",
+    ],
+)
+def test_other_functions(body: str) -> None:
+    arrays = {"x": reals(), "y": reals(seed=3), "z": reals(seed=4)}
+    check(kernel_of(body, arrays), arrays, rtol=2e-4)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "abs(x[i])",
+        "abs_diff(x[i], y[i])",
+        "add_sat(x[i], y[i])",
+        "sub_sat(x[i], y[i])",
+        "hadd(x[i], y[i])",
+        "rhadd(x[i], y[i])",
+        "rotate(x[i], y[i])",
+        "mul_hi(x[i], y[i])",
+        "mad_hi(x[i], y[i], x[i])",
+        "popcount(x[i])",
+        "clz(x[i])",
+        "max(x[i], y[i]) - min(x[i], y[i])",
+        "clamp(x[i], min(x[i], y[i]), y[i])",
+        "bitselect(x[i], y[i], z[i])",
+        "(x[i] << (i & 7)) + (y[i] >> 3) ^ ~x[i] | z[i] & y[i]",
+        "x[i] / (y[i] | 1) + y[i] % (z[i] | 1)",
+    ],
+)
+def test_whole_numbers(text: str, dtype: str) -> None:
+    if dtype == "int64" and text.startswith(("add_sat", "sub_sat")):
+        pytest.skip("has no form in CUDA C++ here")
+    arrays = {"x": wholes(dtype), "y": wholes(dtype, 3), "z": wholes(dtype, 4)}
+    check(kernel_of(f"z[i] = {text};", arrays), arrays)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int n = 0; for (int k = 0; k < m; ++k) { if (k % 3 == i % 3) continue; if (k > i) break; n += k * x[k]; }"
+        " y[i] = n;",
+        "int n = x[i] & 15, s = 0; do { s += n; n--; if (n == 7) break; } while (n > 0); y[i] = s;",
+        "for (int a = 0; a < 3; ++a) for (int b = 0; b < m; ++b) { if (b == x[i] % 9) goto out; y[i] += a * b; }"
+        " out: y[i]++;",
+        "int t[8]; for (int k = 0; k < 8; ++k) t[k] = x[(i + k) % 64]; int s = 0; for (int k = 0; k < m % 9; ++k) "
+        "s += t[(k * x[i] & 7)]; y[i] = s;",
+        "__local int t[32]; int l = get_local_id(0); t[l] = x[i]; barrier(CLK_LOCAL_MEM_FENCE); y[i] = t[31 - l];",
+        "atomic_add(&y[x[i] & 3], 1); atomic_max(&y[4], x[i]); atomic_inc(&y[5]); atomic_or(&y[6], 1 << (i & 31));",
+        "switch (x[i] & 3) { case 0: y[i] = 5; break; case 1: y[i] = 6; case 2: y[i] += 7; break;"
+        " default: y[i] = -1; }",
+        "struct { int a; short b[3]; } s; s.a = x[i]; s.b[i % 3] = 4; s.b[(i + 1) % 3] = 5; y[i] = s.a + s.b[i % 3];",
+        "__global int *p = x[i] & 1 ? x : y; y[i] += p[i] + (x[i] > 0 && x[63 - i] > 0 ? 3 : 4);",
+    ],
+)
+def test_statements(body: str) -> None:
+    arrays = {"x": wholes("int32"), "y": np.zeros(ITEMS, np.int32)}
+    if "get_local_id" not in body and "atomic" not in body and "y[63" not in body:
+        arrays["y"] = np.arange(ITEMS, dtype=np.int32)
+    check(kernel_of(body, arrays, m=20), arrays)
+
+
+PROGRAMS = (
+    *("histogram_256", "scan_hillis_steele", "bitonic_local", "csr_scalar", "bsr_4x4", "box_3d_27"),
+    *("game_of_life", "kmp_chunks", "base64_encode", "fft_radix4_stockham", "dct_8x8", "dft_naive"),
+    *("coo_float_cas", "horspool_records", "rgb_to_yuv420"),
+)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name: str) -> None:
+    (program,) = named([name])
+    launch = program.launch("cpu")
+    assert launch is not None
+    held = {
+        key: each for key, each in program.arrays("cpu", launch).items() if isinstance(each, np.ndarray) and each.ndim
+    }
+    lowered = lowered_kernel(program.text, program.kernel, program.options)
+    pointers = {each.name: each.type for each in lowered.parameters if isinstance(each.type, Pointer)}
+    extents = {}
+    for key, type_ in pointers.items():
+        given = launch.arguments[key]
+        extents[key] = given.n_bytes if isinstance(given, Local) else held[key].nbytes // type_.target.size
+    scalars = {key: value for key, value in launch.arguments.items() if key not in pointers}
+    kernel = pm.Kernel.from_opencl(
+        program.text, program.kernel, launch.global_size, launch.local_size, extents, program.options, **scalars
+    )
+    plain = {
+        each.name: held[each.name].reshape(-1).view(np.uint8).view(each.dtype) for each in kernel.launch().arrays()
+    }
+    check(kernel, plain, rtol=1e-3)
+
+
+def test_what_has_no_form_is_counted_as_compiled() -> None:
+    source = (
+        "__kernel void k(read_only image2d_t a, __global float *b) { const sampler_t s = CLK_FILTER_NEAREST;"
+        " int i = get_global_id(0); b[i] = read_imagef(a, s, (int2)(i, 0)).x; }"
+    )
+    kernel = pm.Kernel.from_opencl(source, "k", 64, 32, {"a": "image:r:float32:64:64", "b": 64})
+    assert kernel.as_machine_code().counts_for(32) == kernel.as_compiled().counts_for(32)
+
+
+def test_it_is_counted_at_numbers_and_launched_as_it_is() -> None:
+    source = "__kernel void k(__global float *a, int n) { int i = get_global_id(0); if (i < n) a[i] = 2 * a[i]; }"
+    kernel = pm.Kernel.from_opencl(source, "k", "(n + 63) // 64 * 64", 64, {"a": "n"})
+    machine = kernel.as_machine_code()
+    with pytest.raises(pm.PerfmodelError, match="at sizes that are numbers; give n"):
+        machine.counts_for(32)
+    with pytest.raises(KernelError):
+        machine.at(n=-5).launch()
+    for n in (100, 6400):
+        assert machine.at(n=n).launch() == kernel.at(n=n).launch()
+        loads = pm.feature("f_mem_access_global_load_float32").eval(machine.at(n=n))
+        assert float(loads) == n
+    assert machine.at(n=64) == kernel.at(n=64)
+    assert machine.as_compiled() is not None
+    assert machine.as_machine_code().program is machine.program
+
+
+def test_a_loop_over_sizes_is_unrolled_as_nvidias_compiler_does() -> None:
+    source = "__kernel void k(__global float *a, int n) { float s = 0; for (int k = 0; k < n; ++k) s += a[k * 64];"
+    kernel = pm.Kernel.from_opencl(source + " a[get_global_id(0)] = s; }", "k", 64, 64, {"a": "64 * n"}, n=1024)
+    of_source, of_machine = (
+        float(pm.feature("f_op_int32_compare_index").eval(each))
+        for each in (kernel.as_compiled(), kernel.as_machine_code())
+    )
+    assert of_machine < 0.5 * of_source
