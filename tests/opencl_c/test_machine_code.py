@@ -49,15 +49,14 @@ def check(kernel: pm.Kernel, arrays: Arrays, rtol: float = 2e-6, outliers: float
         assert is_off.mean() <= outliers, (name, one[is_off][:4], other[is_off][:4])
 
 
-def kernel_of(body: str, arrays: Arrays, **numbers: float) -> pm.Kernel:
-    """Returns a kernel of 64 work-items whose body has `i` and these arrays and numbers."""
+def kernel_of(body: str, arrays: Arrays) -> pm.Kernel:
+    """Returns a kernel of 64 work-items whose body has `i`, these arrays, and `m`, which is 20."""
     types = {"float32": "float", "float64": "double", "int32": "int", "uint32": "uint", "int64": "long"}
     types |= {"uint64": "ulong", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort"}
     given = [f"__global {types[array.dtype.name]} *{name}" for name, array in arrays.items()]
-    given += [f"{'int' if isinstance(value, int) else 'float'} {name}" for name, value in numbers.items()]
-    source = f"__kernel void k({', '.join(given)}) {{ int i = get_global_id(0); {body} }}"
+    source = f"__kernel void k({', '.join(given)}, int m) {{ int i = get_global_id(0); {body} }}"
     extents = {name: array.size for name, array in arrays.items()}
-    return pm.Kernel.from_opencl(source, "k", ITEMS, 32, extents, **numbers)
+    return pm.Kernel.from_opencl(source, "k", ITEMS, 32, extents, m=20)
 
 
 def reals(
@@ -112,9 +111,9 @@ def test_functions_of_two_numbers(name: str, dtype: str) -> None:
         "float4 a = vload4(i / 4, x); a.xz = a.zx; a *= 2.0f; vstore4(a, i / 4, y); z[i] = a.s3;",
         "z[i] = isnan(x[i]) + 2 * isinf(y[i]) + 4 * isfinite(z[i]) + 8 * isless(x[i], y[i]) + 16 * signbit(-x[i])"
         " + select(1.0f, 2.0f, x[i] < y[i]) + bitselect(x[i], y[i], z[i]);",
-        "float2 a = (float2)(x[i], y[i]); int2 m = a < a.yx; float2 s = select(a, -a, m);"
-        " z[i] = s.x + 2 * s.y + any(m);",
-        "uint2 m = (uint2)(1, 0); z[i] = shuffle((float2)(x[i], y[i]), m).x;",
+        "float2 a = (float2)(x[i], y[i]); int2 w = a < a.yx; float2 s = select(a, -a, w);"
+        " z[i] = s.x + 2 * s.y + any(w);",
+        "uint2 w = (uint2)(1, 0); z[i] = shuffle((float2)(x[i], y[i]), w).x;",
         "int k = as_int(x[i]); z[i] = as_float(k + 1); short2 h = as_short2(k); y[i] = h.y;",
         "char4 a = convert_char4_sat((float4)(1000 * x[i], -1000 * y[i], 3.5f, -2.5f)); z[i] = a.x + a.y + a.z + a.w;",
         "z[i] = convert_int_rte(10 * x[i]) + convert_uchar_sat(i * 10 - 100) + convert_int_rtp(y[i])"
@@ -177,7 +176,7 @@ def test_statements(body: str) -> None:
     arrays = {"x": wholes("int32"), "y": np.zeros(ITEMS, np.int32)}
     if "get_local_id" not in body and "atomic" not in body and "y[63" not in body:
         arrays["y"] = np.arange(ITEMS, dtype=np.int32)
-    check(kernel_of(body, arrays, m=20), arrays)
+    check(kernel_of(body, arrays), arrays)
 
 
 PROGRAMS = (
@@ -200,7 +199,7 @@ def test_programs(name: str) -> None:
     extents = {}
     for key, type_ in pointers.items():
         given = launch.arguments[key]
-        extents[key] = given.n_bytes if isinstance(given, Local) else held[key].nbytes // type_.target.size
+        extents[key] = given.bytes if isinstance(given, Local) else held[key].nbytes // type_.target.size
     scalars = {key: value for key, value in launch.arguments.items() if key not in pointers}
     kernel = pm.Kernel.from_opencl(
         program.text, program.kernel, launch.global_size, launch.local_size, extents, program.options, **scalars
