@@ -41,6 +41,7 @@ _MATH = """
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fffffff)
 #define HUGE_VALF INFINITY
+#define MAXFLOAT 3.402823466e+38f
 """
 _OF_ONE_NUMBER = (
     *("sqrt", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "sinh", "cosh"),
@@ -72,7 +73,21 @@ _MATH += "namespace std { " + " ".join(
     for name in (
         *_OF_ONE_NUMBER,
         *("isnan", "isinf", "isfinite", "abs", "fabs", "pow", "atan2", "fmod", "fmax", "fmin", "fma", "hypot"),
-        *("copysign", "sqrtf", "expf", "logf", "fabsf", "fmaxf", "fminf"),
+        *(
+            "copysign",
+            "sqrtf",
+            "expf",
+            "logf",
+            "fabsf",
+            "fmaxf",
+            "fminf",
+            "rint",
+            "lrint",
+            "llrint",
+            "lround",
+            "llround",
+        ),
+        *("log1p", "expm1", "remainder", "fdim", "tgamma", "lgamma"),
     )
 )
 _MATH += " }\n"

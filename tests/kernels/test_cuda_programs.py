@@ -323,6 +323,16 @@ OF_THE_LIBRARIES = {
         "thrust::norm(Complex(1, 2) * Complex(n, -1)) + (Complex(2, 1) + Complex(1, 1)).real()",
         5 * 10 + 3,
     ),
+    "roundings of the standard library, and a number of the system's": (
+        "#include <cmath>",
+        "std::llround(2.6f) + std::rint(2.4) + (MAXFLOAT > 1e38f)",
+        3 + 2 + 1,
+    ),
+    "variables that the driver moves": (
+        "__managed__ int total[2] = {4, 5};",
+        "total[1] + n",
+        8,
+    ),
     "what is shared with graphics, and memory that the host manages": (
         "#include <cuda_gl_interop.h>\n#include <cub/util_allocator.cuh>\ncub::CachingDeviceAllocator allocator(true);",
         "n",

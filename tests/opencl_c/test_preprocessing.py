@@ -39,6 +39,7 @@ from tests.opencl_c.refusing import refusal
             4,
         ),
         ("\n#if 0x10u != 16 || 010 - 8 || ~0 + 1 || !1\n#else\n5\n#endif\n", [], 5),
+        ("\n#if __has_builtin(__builtin_amdgcn_sdot4) || __has_extension(x)\n1\n#else\n8\n#endif\n", [], 8),
         ("\n#define EMPTY\n- EMPTY -1", [], 1),
         ('\n#define F(x) #x\n#define G() 6\nsizeof(F(a "b")) + G( )', [], 12),
     ],

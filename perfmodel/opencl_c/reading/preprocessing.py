@@ -37,6 +37,8 @@ INCLUDE_DEPTH = 40
 NESTED_CONDITIONS = 200
 
 _DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "include", "pragma", "error")
+_HAS = frozenset(("__has_builtin", "__has_attribute", "__has_extension", "__has_feature"))
+"""Compilers are asked by these for what they have beyond OpenCL C; here, nothing."""
 
 
 @dataclass
@@ -238,7 +240,7 @@ class _Preprocessor:
         return integer_expressions.evaluate(self.value_tokens(rest), place) != 0
 
     def value_tokens(self, line: list[Token]) -> list[Token]:
-        """Returns a condition's tokens with ``defined`` answered and macros expanded."""
+        """Returns a condition's tokens with ``defined`` and what compilers have answered, and macros expanded."""
         answered: list[Token] = []
         at = 0
         while at < len(line):
@@ -250,6 +252,9 @@ class _Preprocessor:
                 name = _name(line[at:], token)
                 at += 1 + has_parenthesis
                 token = token._replace(kind="number", text=str(int(name in self.expander.macros)))
+            elif token.text in _HAS and at < len(line) and line[at].text == "(":
+                at = next((here + 1 for here in range(at, len(line)) if line[here].text == ")"), len(line))
+                token = token._replace(kind="number", text="0")
             answered.append(token)
         return without_spaces(self.expander.expand(answered))
 

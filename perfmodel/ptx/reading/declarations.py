@@ -51,10 +51,13 @@ def read_variable(cursor: Cursor, space: str, default: str = "") -> Variable:
         default: its name, where none is written.
     """
     align, times = 0, 1
-    while cursor.now.text in (".align", ".ptr", *_VECTORS, *SPACES):
+    while cursor.now.text in (".align", ".ptr", ".attribute", *_VECTORS, *SPACES):
         word = cursor.next().text
         if word == ".align":
             align = cursor.whole("an alignment")
+        elif word == ".attribute":  # such as .managed: where a variable lies at times
+            while not cursor.takes(")"):
+                cursor.next()
         times *= _VECTORS.get(word, 1)
     type_ = read_type(cursor)
     while cursor.now.text in (".ptr", ".align", *SPACES):  # what a pointer among the parameters points to

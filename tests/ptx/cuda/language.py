@@ -168,6 +168,21 @@ case(
     lambda a: _dots(a["x"].tolist(), a["y"].tolist()),
 )
 
+case(
+    "__global__ void dots_of_halves(const int* x, const int* y, int* z) { int i = threadIdx.x;"
+    " z[i] = __dp2a_lo(x[i], y[i], 5) + 3 * __dp2a_hi(x[i], y[i], -7); }",
+    1,
+    64,
+    {"x": whole(64, high=2**30), "y": whole(64, high=2**30, seed=4), "z": zeros(64, dtype="int32")},
+    lambda a: {"z": _halves(a["x"], a["y"], 0) + 5 + 3 * (_halves(a["x"], a["y"], 2) - 7)},
+)
+
+
+def _halves(x: NDArray[np.int32], y: NDArray[np.int32], first: int) -> NDArray[np.int32]:
+    """Returns the sums of products of both halves of each number with two of the bytes of others."""
+    halves, bytes_ = x.view(np.int16).reshape(-1, 2), y.view(np.int8).reshape(-1, 4)[:, first : first + 2]
+    return np.asarray((halves.astype(np.int32) * bytes_).sum(axis=1), np.int32)
+
 
 def _dots(x: list[int], y: list[int]) -> Arrays:
     def signed(v: int, place: int) -> int:
