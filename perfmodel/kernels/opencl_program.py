@@ -52,7 +52,8 @@ class OpenCLProgram(DeclaredProgram):
         is_compiled: whether it is counted as an optimizing compiler leaves it, see `perfmodel.Kernel.as_compiled`.
         is_sampled: whether `observed` stands for what ids decide, too, as counting that takes too long.
         touched: what was seen of accesses whose addresses data decide on.
-        contents: what arrays hold, by name, where that is known; it is not copied to other processes.
+        contents: what arrays hold of a kernel that was observed, by name; None of others, and in processes that it is
+            sent to without them.
         budget: for counting, see `perfmodel.Kernel.with_budget`.
 
     Raises:
@@ -124,11 +125,6 @@ class OpenCLProgram(DeclaredProgram):
             self.declared,
             self.options,
         )
-
-    @property
-    def is_observed(self) -> bool:
-        """True where emulated work-groups showed what data decide in it, see `perfmodel.Kernel.as_observed`."""
-        return self.touched is not None
 
     @cached_property
     def deciding(self) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     here = kernel.at(**{name: size.item() for name, size in numbers.items()})
     if len(here.sizes) < len(program.sizes):
         return form
-    if program.is_observed or _is_seen(calibration, here):
+    if program.contents is not None or _is_seen(calibration, here):
         return here.as_machine_code()
     return form
 

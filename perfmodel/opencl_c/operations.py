@@ -254,14 +254,19 @@ def own_operations(expression: low.Expression) -> Iterator[Operation]:
 
 
 def operations_of_call(call: low.Call) -> Mapping[str, int]:
-    """Returns the operations that one call does, by kind; squares and cubes of floats by ``pown`` are products, which
-    NVIDIA's library makes of no other powers."""
+    """Returns the operations that one call does, by kind."""
     width = max((width_of(argument.type) for argument in call.arguments), default=1)
-    if call.function == "pown" and element_of(call.type).dtype == "float32":
-        power = walks.unconverted(call.arguments[1])
-        if isinstance(power, low.Constant) and power.value in (2, 3):
-            return {"mul": (int(power.value) - 1) * width, "compare": width}
-    return operations_of(call.function, width)
+    power = power_by_products(call)
+    return {"mul": (power - 1) * width, "compare": width} if power else operations_of(call.function, width)
+
+
+def power_by_products(call: low.Call) -> int:
+    """Returns the power that a call raises floats to by products: 2 or 3 by ``pown``, of which NVIDIA's library makes
+    no other powers so; 0 for other calls."""
+    if call.function != "pown" or element_of(call.type).dtype != "float32":
+        return 0
+    power = walks.unconverted(call.arguments[1])
+    return int(power.value) if isinstance(power, low.Constant) and power.value in (2, 3) else 0
 
 
 def compiled_operations(expression: low.Expression) -> Iterator[Operation]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -244,3 +245,22 @@ def test_a_loop_over_sizes_is_unrolled_as_nvidias_compiler_does() -> None:
         for each in (kernel.as_compiled(), kernel.as_machine_code())
     )
     assert of_machine < 0.5 * of_source
+
+
+DECIDED = (
+    "__kernel void k(__global float *a, __global const int *b) { int i = get_global_id(0); float s = 0;"
+    " for (int j = 0; j < b[i]; ++j) s += a[j * 64 + i]; a[i] = s; }"
+)
+
+
+def test_a_gpus_model_counts_it_where_data_decide() -> None:
+    calibration = pm.Calibration.shipped(device="H200")
+    kernel = pm.Kernel.from_opencl(DECIDED, "k", 4096, 64, {"a": 80 * 4096, "b": 4096})
+    for rows in (40, 4):
+        observed = kernel.as_observed({"b": np.full(4096, rows, np.int32)})
+        found = float(calibration.predict(observed))
+        assert found == float(calibration.predict(observed.as_machine_code()))
+        assert found != float(calibration.predict(observed.as_compiled()))
+        assert calibration.explain(observed).seconds == pytest.approx(found)
+        sent = pickle.loads(pickle.dumps(observed))  # without what its arrays hold
+        assert float(calibration.predict(sent)) == float(calibration.predict(observed.as_compiled()))

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.cuda_text.functions import KNOWN, TESTS, WHOLE
 from perfmodel.opencl_c.cuda_text.types import literal, name_of, numbers_in, pieces
+from perfmodel.opencl_c.operations import power_by_products
 from perfmodel.opencl_c.types import BOOL, HALF, Pointer, Scalar, Type, Vector, element_of, is_float
 from perfmodel.opencl_c.visitor import Dispatch
 
@@ -246,8 +246,8 @@ class Values:
         given = [each * width if len(each) < width else each for each in given]
         if node.function == "select" and isinstance(node.type, Vector):
             given[2] = [f"({each} < 0)" for each in given[2]]
-        if name == "pown" and name_of(node.type) == "float" and (times := _small_power(node.arguments[1])):
-            texts = [" * ".join([each] * times) for each in given[0]]
+        if power := power_by_products(node):
+            texts = [" * ".join([each] * power) for each in given[0]]
         else:
             texts = [f"cl_{name}({', '.join(numbers)})" for numbers in zip(*given, strict=True)]
         if node.function in TESTS and isinstance(node.type, Vector):
@@ -352,9 +352,3 @@ def _is_sign_alone(product: low.Binary) -> bool:
     """Returns whether a factor is 1 or -1, so that there is no product to compute."""
     factors = (each.operand if isinstance(each, low.Unary) else each for each in (product.left, product.right))
     return any(isinstance(each, low.Constant) and abs(each.value) == 1 for each in factors)
-
-
-def _small_power(exponent: low.Expression) -> int:
-    """Returns an exponent of which NVIDIA's compiler makes products; 0 for others."""
-    exponent = walks.unconverted(exponent)
-    return int(exponent.value) if isinstance(exponent, low.Constant) and exponent.value in (2, 3) else 0
