@@ -264,3 +264,16 @@ def test_a_gpus_model_counts_it_where_data_decide() -> None:
         assert calibration.explain(observed).seconds == pytest.approx(found)
         sent = pickle.loads(pickle.dumps(observed))  # without what its arrays hold
         assert float(calibration.predict(sent)) == float(calibration.predict(observed.as_compiled()))
+
+
+def test_vectors_that_may_be_unaligned_are_loaded_and_stored_number_by_number() -> None:
+    source = (
+        "__kernel void k(__global float *x, __global float *y, __global float4 *a, __global float4 *b) {"
+        " int i = get_global_id(0); vstore4(2.0f * vload4(i, x), i, y); b[i] = a[i]; }"
+    )
+    kernel = pm.Kernel.from_opencl(source, "k", 64, 64, {"x": 256, "y": 256, "a": 64, "b": 64})
+    for form in (kernel.as_compiled(), kernel.as_machine_code()):
+        for direction, plain, vectors in (("load", "x", "a"), ("store", "y", "b")):
+            name = f"f_mem_access_global_{direction}_var:{{}}"
+            assert float(pm.feature(name.format(plain)).eval(form)) == 4 * 64
+            assert float(pm.feature(name.format(vectors)).eval(form)) == 64
