@@ -16,17 +16,12 @@ from perfmodel.kernels.transfers import WithTransfers
 
 
 def as_compiled(program: Program) -> Program:
-    """Returns the program in this form, itself if it has it; the same object for the same program, so that counts are
-    kept."""
+    """Returns the program in this form, itself if it has it."""
     if isinstance(program, EmulatesItself) or (isinstance(program, DerivedProgram) and program.is_of_compiler):
         return program
     if isinstance(program, WithTransfers):
         return WithTransfers(as_compiled(program.program))
-    found: Compiled | None = getattr(program, "_compiled_form", None)
-    if found is None or found.program is not program:  # a copy has that of its original
-        found = Compiled(program)
-        object.__setattr__(program, "_compiled_form", found)
-    return found
+    return Compiled.of(program)
 
 
 class Compiled(DerivedProgram[Program]):

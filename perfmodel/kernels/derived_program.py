@@ -19,6 +19,16 @@ class DerivedProgram(Generic[P]):
     is_of_compiler: ClassVar[bool] = False
     """True where it is counted as a compiler leaves it."""
 
+    @classmethod
+    def of(cls, program: P) -> Self:
+        """Returns a program in this form: the same object for the same program, so that counts are kept."""
+        name = f"_form_{cls.__name__}"
+        found: Self | None = getattr(program, name, None)
+        if found is None or found.program is not program:  # a copy has that of its original
+            found = cls(program)
+            object.__setattr__(program, name, found)
+        return found
+
     def __init__(self, program: P) -> None:
         self.program = program
         self.name, self.arguments, self.sizes = program.name, program.arguments, program.sizes

@@ -22,23 +22,17 @@ if TYPE_CHECKING:
     from perfmodel.kernels.ptx_program import PtxProgram
     from perfmodel.opencl_c.lowered import LoweredKernel
 
-RELAXED = frozenset(("-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations"))
 ROUNDED_ROUGHLY = ("-prec-div=false", "-prec-sqrt=false")
 """OpenCL's quotients and square roots of floats may be off by 2.5 and 3 units in the last place."""
 
 
 def as_machine_code(program: Program) -> Program:
-    """Returns the program in this form, itself if it is machine code; the same object for the same program, so that
-    counts are kept."""
+    """Returns the program in this form, itself if it is machine code."""
     if isinstance(program, MachineCode | EmulatesItself):
         return program
     if isinstance(program, WithTransfers):
         return WithTransfers(as_machine_code(program.program))
-    found: MachineCode | None = getattr(program, "_machine_code", None)
-    if found is None or found.program is not program:  # a copy has that of its original
-        found = MachineCode(program)
-        object.__setattr__(program, "_machine_code", found)
-    return found
+    return MachineCode.of(program)
 
 
 class MachineCode(DerivedProgram[Program]):
@@ -104,11 +98,13 @@ def machine_code(program: OpenCLProgram, launch: Launch) -> PtxProgram:
     from perfmodel.kernels.cuda_compiler import compiled  # slow to import, and only for this
     from perfmodel.kernels.ptx_program import PtxProgram
     from perfmodel.opencl_c.cuda_text import cuda_text
+    from perfmodel.opencl_c.lowering.relaxation import OPTIONS
 
+    is_relaxed = bool(OPTIONS & set(program.options))
     kernel = program.lowered
     room = {each.name: each.size for each in launch.arguments if isinstance(each, LocalArray)}
-    text = cuda_text(kernel, room, len(launch.global_size), bool(RELAXED & set(program.options)))
-    found = compiled(text.text, text.name, _options(program, kernel))
+    text = cuda_text(kernel, room, len(launch.global_size), is_relaxed)
+    found = compiled(text.text, text.name, _options(program, kernel, is_relaxed))
     grid = [total // own for total, own in zip(launch.global_size, launch.local_size, strict=True)]
     return PtxProgram(
         text.with_places(found.ptx),
@@ -123,10 +119,10 @@ def machine_code(program: OpenCLProgram, launch: Launch) -> PtxProgram:
     )
 
 
-def _options(program: OpenCLProgram, kernel: LoweredKernel) -> list[str]:
+def _options(program: OpenCLProgram, kernel: LoweredKernel, is_relaxed: bool) -> list[str]:
     """Returns the compiler's options for those of OpenCL."""
     options = ["-default-device", *(() if kernel.is_exact else ROUNDED_ROUGHLY)]
-    if RELAXED & set(program.options) or "-cl-denorms-are-zero" in program.options:
+    if is_relaxed or "-cl-denorms-are-zero" in program.options:
         options.append("--ftz=true")
     return options
 

@@ -52,9 +52,11 @@ class OpenCLProgram(DeclaredProgram):
         is_compiled: whether it is counted as an optimizing compiler leaves it, see `perfmodel.Kernel.as_compiled`.
         is_sampled: whether `observed` stands for what ids decide, too, as counting that takes too long.
         touched: what was seen of accesses whose addresses data decide on.
+        budget: for counting, see `perfmodel.Kernel.with_budget`.
+
+    Attributes:
         contents: what arrays hold of a kernel that was observed, by name; None of others, and in processes that it is
             sent to without them.
-        budget: for counting, see `perfmodel.Kernel.with_budget`.
 
     Raises:
         KernelError: for what cannot be a kernel.
@@ -77,7 +79,6 @@ class OpenCLProgram(DeclaredProgram):
         is_sampled: bool = False,
         budget: float = USUAL,
         touched: TouchedByGroups | None = None,
-        contents: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(source, str) or not isinstance(name, str):
             raise KernelError(f"kernel {name!r} has no source; give the text of its OpenCL C and its name in there")
@@ -106,7 +107,8 @@ class OpenCLProgram(DeclaredProgram):
         self._follows(*self._global_size, *self._local_size)
         self.statistics, self.observed = dict(statistics or {}), dict(observed or {})
         self.is_compiled, self.is_sampled, self.budget = is_compiled, is_sampled, checked(budget)
-        self.touched, self.contents = touched, contents
+        self.touched = touched
+        self.contents: Mapping[str, Any] | None = None
         self.samples: dict[object, OpenCLProgram] = {}
         self.touched_at: dict[object, TouchedByGroups | None] = {}
         self._counts: dict[Any, KernelCounts | CountingError] = {}

@@ -212,11 +212,11 @@ template <typename T> CL T cl_bitselect(T x, T y, T mask) { return (T)((x & ~mas
     CL T cl_atomic_load(T *at) { return *(volatile T *)at; } \
     CL void cl_atomic_store(T *at, T given) { *(volatile T *)at = given; }
 ATOMICS(int) ATOMICS(unsigned int) ATOMICS(unsigned long long)
-#define LONG(name, argument) \
+#define LONG(name) \
     CL long long cl_atomic_##name(long long *at, long long given) { \
         return (long long)cl_atomic_##name((unsigned long long *)at, (unsigned long long)given); \
     }
-LONG(add, given) LONG(sub, given) LONG(xchg, given) LONG(and, given) LONG(or, given) LONG(xor, given)
+LONG(add) LONG(sub) LONG(xchg) LONG(and) LONG(or) LONG(xor)
 CL long long cl_atomic_min(long long *at, long long given) { return atomicMin(at, given); }
 CL long long cl_atomic_max(long long *at, long long given) { return atomicMax(at, given); }
 CL long long cl_atomic_inc(long long *at) { return cl_atomic_add(at, 1ll); }

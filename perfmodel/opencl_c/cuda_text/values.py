@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from perfmodel.basics.errors import SourceError
@@ -126,7 +126,7 @@ class Values:
         left, right = self.of(node.left), self.of(node.right)
         both = [
             self._of_two(node, one, other)
-            for one, other in zip(*self.alike(left, right, numbers_in(node.type)), strict=True)
+            for one, other in zip(*_alike((left, right), numbers_in(node.type)), strict=True)
         ]
         return self.each(node.type, both)
 
@@ -141,10 +141,7 @@ class Values:
         for product, other in ((node.left, node.right), (node.right, node.left)):
             if isinstance(product, low.Binary) and product.operator == "*" and not _is_sign_alone(product):
                 width = numbers_in(node.type)
-                one, two, three = (
-                    each * width if len(each) < width else each
-                    for each in (self.of(product.left), self.of(product.right), self.of(other))
-                )
+                one, two, three = _alike(map(self.of, (product.left, product.right, other)), width)
                 if node.operator == "-":
                     is_first = product is node.left
                     one = one if is_first else [f"-{each}" for each in one]
@@ -153,9 +150,6 @@ class Values:
                     node.type, [f"cl_fma({', '.join(each)})" for each in zip(one, two, three, strict=True)]
                 )
         return None
-
-    def alike(self, left: Numbers, right: Numbers, width: int) -> tuple[Numbers, Numbers]:
-        return (each * width if len(each) < width else each for each in (left, right))  # type: ignore[return-value]
 
     def _of_two(self, node: low.Binary, left: str, right: str) -> str:
         operator, name = node.operator, name_of(node.type)
@@ -171,7 +165,7 @@ class Values:
     def select(self, node: low.Select) -> Numbers:
         width = numbers_in(node.type)
         condition = self.of(node.condition)
-        then, otherwise = self.alike(self.of(node.then), self.of(node.otherwise), width)
+        then, otherwise = _alike((self.of(node.then), self.of(node.otherwise)), width)
         tests = [f"{each} < 0" for each in condition] if isinstance(node.condition.type, Vector) else condition * width
         return self.each(node.type, [f"{test} ? {a} : {b}" for test, a, b in zip(tests, then, otherwise, strict=True)])
 
@@ -243,7 +237,7 @@ class Values:
         if name not in KNOWN or any(element_of(each.type) == HALF for each in node.arguments):
             raise SourceError(f"the built-in function {node.function} has no form in CUDA C++")
         width = numbers_in(node.type)
-        given = [each * width if len(each) < width else each for each in given]
+        given = _alike(given, width)
         if node.function == "select" and isinstance(node.type, Vector):
             given[2] = [f"({each} < 0)" for each in given[2]]
         if power := power_by_products(node):
@@ -346,6 +340,11 @@ class Values:
     @of.on(low.ReadImage, low.ImageSize)
     def image(self, node: low.ReadImage | low.ImageSize) -> Numbers:
         raise SourceError("images have no form in CUDA C++ here")
+
+
+def _alike(values: Iterable[Numbers], width: int) -> list[Numbers]:
+    """Returns values of one width, scalars as the same number again and again."""
+    return [each * width if len(each) < width else each for each in values]
 
 
 def _is_sign_alone(product: low.Binary) -> bool:

@@ -56,8 +56,9 @@ def read_variable(cursor: Cursor, space: str, default: str = "") -> Variable:
         if word == ".align":
             align = cursor.whole("an alignment")
         elif word == ".attribute":  # such as .managed: where a variable lies at times
-            while not cursor.takes(")"):
-                cursor.next()
+            cursor.expects("(")
+            cursor.word("an attribute")
+            cursor.expects(")")
         times *= _VECTORS.get(word, 1)
     type_ = read_type(cursor)
     while cursor.now.text in (".ptr", ".align", *SPACES):  # what a pointer among the parameters points to
