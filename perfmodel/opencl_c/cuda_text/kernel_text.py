@@ -13,7 +13,7 @@ from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.cuda_text.functions import FUNCTIONS
-from perfmodel.opencl_c.cuda_text.types import NAMES, literal, name_of, numbers_in, pieces
+from perfmodel.opencl_c.cuda_text.types import NAMES, literal, name_of, pieces
 from perfmodel.opencl_c.cuda_text.values import Numbers, Values
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.origins import Origins
@@ -31,6 +31,7 @@ from perfmodel.opencl_c.types import (
     Vector,
     element_of,
     numbers_within,
+    width_of,
 )
 from perfmodel.opencl_c.visitor import Dispatch
 
@@ -82,8 +83,8 @@ class _Printer:
         self.depth = 1
         self.registers = {
             register: [
-                f"r{number}" if numbers_in(register.type) == 1 else f"r{number}_{place}"
-                for place in range(numbers_in(register.type))
+                f"r{number}" if width_of(register.type) == 1 else f"r{number}_{place}"
+                for place in range(width_of(register.type))
             ]
             for number, register in enumerate(kernel.registers)
         }

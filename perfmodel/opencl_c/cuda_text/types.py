@@ -46,11 +46,6 @@ def name_of(type_: Type) -> str:
     return "char *" if isinstance(type_, Pointer) else NAMES[element_of(type_).dtype]
 
 
-def numbers_in(type_: Type) -> int:
-    """Returns how many numbers a value of a type consists of."""
-    return type_.width if isinstance(type_, Vector) else 1
-
-
 def pieces(access: low.Access) -> Iterator[tuple[int, str, int]]:
     """Yields the accesses that an access is made of: the first number's place, the type, and how many numbers.
 

@@ -8,9 +8,9 @@ from typing import TypeAlias
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.cuda_text.functions import KNOWN, TESTS, WHOLE
-from perfmodel.opencl_c.cuda_text.types import literal, name_of, numbers_in, pieces
+from perfmodel.opencl_c.cuda_text.types import literal, name_of, pieces
 from perfmodel.opencl_c.operations import power_by_products
-from perfmodel.opencl_c.types import BOOL, HALF, Pointer, Scalar, Type, Vector, element_of, is_float
+from perfmodel.opencl_c.types import BOOL, HALF, Pointer, Scalar, Type, Vector, element_of, is_float, width_of
 from perfmodel.opencl_c.visitor import Dispatch
 
 Numbers: TypeAlias = list[str]
@@ -93,7 +93,7 @@ class Values:
     def constant(self, node: low.Constant) -> Numbers:
         if isinstance(node.type, Pointer):
             return [f"(char *){int(node.value)}ull"]
-        return [literal(element_of(node.type), node.value)] * numbers_in(node.type)
+        return [literal(element_of(node.type), node.value)] * width_of(node.type)
 
     @of.on(low.Read)
     def read(self, node: low.Read) -> Numbers:
@@ -126,7 +126,7 @@ class Values:
         left, right = self.of(node.left), self.of(node.right)
         both = [
             self._of_two(node, one, other)
-            for one, other in zip(*_alike((left, right), numbers_in(node.type)), strict=True)
+            for one, other in zip(*_alike((left, right), width_of(node.type)), strict=True)
         ]
         return self.each(node.type, both)
 
@@ -140,7 +140,7 @@ class Values:
             return None
         for product, other in ((node.left, node.right), (node.right, node.left)):
             if isinstance(product, low.Binary) and product.operator == "*" and not _is_sign_alone(product):
-                width = numbers_in(node.type)
+                width = width_of(node.type)
                 one, two, three = _alike(map(self.of, (product.left, product.right, other)), width)
                 if node.operator == "-":
                     is_first = product is node.left
@@ -163,7 +163,7 @@ class Values:
 
     @of.on(low.Select)
     def select(self, node: low.Select) -> Numbers:
-        width = numbers_in(node.type)
+        width = width_of(node.type)
         condition = self.of(node.condition)
         then, otherwise = _alike((self.of(node.then), self.of(node.otherwise)), width)
         tests = [f"{each} < 0" for each in condition] if isinstance(node.condition.type, Vector) else condition * width
@@ -172,7 +172,7 @@ class Values:
     @of.on(low.Convert)
     def convert(self, node: low.Convert) -> Numbers:
         numbers = [self._converted(node, each) for each in self.of(node.operand)]
-        return self.each(node.type, numbers * (numbers_in(node.type) if len(numbers) == 1 else 1))
+        return self.each(node.type, numbers * (width_of(node.type) if len(numbers) == 1 else 1))
 
     def _converted(self, node: low.Convert, text: str) -> str:
         source, target = element_of(node.operand.type), element_of(node.type)
@@ -209,7 +209,7 @@ class Values:
         numbers, source, target = self.of(node.operand), node.operand.type, node.type
         if isinstance(source, Pointer) or isinstance(target, Pointer):
             return self.each(target, [f"({name_of(target)}){each}" for each in numbers])
-        if len(numbers) == numbers_in(target) and element_of(source).size == element_of(target).size:
+        if len(numbers) == width_of(target) and element_of(source).size == element_of(target).size:
             return self.each(target, [f"cl_bits<{name_of(target)}>({each})" for each in numbers])
         room = max(source.size, target.size)
         self.made += 1
@@ -217,7 +217,7 @@ class Values:
         self.emit(f"{name_of(source)} {name}_from[{room // element_of(source).size}] = {{{', '.join(numbers)}}};")
         self.emit(f"{name_of(target)} {name}[{room // element_of(target).size}];")
         self.emit(f"memcpy({name}, {name}_from, {room});")
-        return [f"{name}[{place}]" for place in range(numbers_in(target))]
+        return [f"{name}[{place}]" for place in range(width_of(target))]
 
     @of.on(low.Join)
     def join(self, node: low.Join) -> Numbers:
@@ -236,7 +236,7 @@ class Values:
             return self.each(node.type, self._of_whole(node, given))
         if name not in KNOWN or any(element_of(each.type) == HALF for each in node.arguments):
             raise SourceError(f"the built-in function {node.function} has no form in CUDA C++")
-        width = numbers_in(node.type)
+        width = width_of(node.type)
         given = _alike(given, width)
         if node.function == "select" and isinstance(node.type, Vector):
             given[2] = [f"({each} < 0)" for each in given[2]]
@@ -331,7 +331,7 @@ class Values:
             parts = [f"{name}.{axis}" for axis in "xyzw"[:width]] if width > 1 else [name]
             is_half = width > 1 and element_of(node.type) == HALF
             found += [f"__ushort_as_half({part})" for part in parts] if is_half else parts
-        return found[: numbers_in(node.type)]
+        return found[: width_of(node.type)]
 
     def place_of(self, pointer: str, access: low.Access, place: int) -> str:
         """Returns the address of one of the numbers that an access moves."""

@@ -237,9 +237,7 @@ class Unrolling:
         step = step_of(loop)
         if step is None or loop.unroll is not None or leaves(loop):
             return False
-        condition = condition_of(loop)
-        is_up_to = isinstance(condition, low.Binary) and condition.operator in ("<=", ">=")
-        if is_up_to and self._is_of(OF_ITEMS, end_of(loop)):
+        if self._ends_by_items(loop):
             return True
         if abs(number_added(step)) != 1 or any(True for _ in walks.loops(loop.body)):
             return False
@@ -286,13 +284,17 @@ class Unrolling:
         Args:
             starts: whether the counter starts at a number.
         """
-        condition = condition_of(loop)
-        is_up_to = isinstance(condition, low.Binary) and condition.operator in ("<=", ">=")
-        if is_up_to and self._is_of(OF_ITEMS, end_of(loop)):
+        if self._ends_by_items(loop):
             return True
         if not starts or any(True for _ in walks.loops(loop.body)) or self._stores(loop):
             return False
         return any(self._is_moved_by_number(each.pointer, counter) and self._asks(each.pointer) for each in loads)
+
+    def _ends_by_items(self, loop: low.Loop) -> bool:
+        """Returns whether work-items have ends of their own that belong to the loop (``<=``)."""
+        condition = condition_of(loop)
+        is_up_to = isinstance(condition, low.Binary) and condition.operator in ("<=", ">=")
+        return is_up_to and self._is_of(OF_ITEMS, end_of(loop))
 
     def _asks(self, value: low.Expression) -> bool:
         """Returns whether an expression itself asks for the number of the work-group, as the source has it."""
