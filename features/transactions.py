@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.atomics import ADDED_UP_TYPES, bank_passes, expected_passes, sector_passes
+from perfmodel.counting.atomics import Update, bank_passes, expected_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
 from perfmodel.features.group_addresses import of_group
@@ -51,9 +51,9 @@ def cycles_of_banks(addresses: NDArray[np.int64], item: int, banks: int, handed_
     return float(np.maximum(bank_cycles(rows, item, banks)[0], rows.shape[1] * item / handed_out).mean())
 
 
-def passes_of_banks(addresses: NDArray[np.int64], item: int, banks: int) -> float:
+def passes_of_banks(addresses: NDArray[np.int64], item: int, banks: int, **others: Any) -> float:
     """Returns the passes of atomics in local memory, on average over rows; see `perfmodel.counting.atomics`."""
-    return float(bank_passes(np.atleast_2d(addresses), item, banks).mean())
+    return float(bank_passes(np.atleast_2d(addresses), item, banks, **others).mean())
 
 
 def passes_of_sectors(addresses: NDArray[np.int64], item: int, block: int) -> float:
@@ -105,14 +105,14 @@ class BySubgroups:
     """Asks for the mean number of blocks (or cycles) over the sub-groups of a group; the last may be partly empty.
 
     Attributes:
-        is_added_up: whether a compiler adds up first what a sub-group has for one place.
+        update: what an atomic does.
         handed_out: bytes that work-items get in a cycle of the banks at most.
     """
 
     kind: str
     size: int
     width: int
-    is_added_up: bool = False
+    update: Update | None = None
     handed_out: float = math.inf
 
     @property
@@ -120,9 +120,14 @@ class BySubgroups:
         return self.size if self.kind in ("block", "sector_passes") else self.size * WORD_BYTES
 
     def __call__(self, addresses: NDArray[np.int64], item: int) -> float:
-        if self.is_added_up and addresses.min() == addresses.max():
-            return 1.0
         needs = QUESTIONS[self.kind]
+        if self.update is not None:
+            is_shared = bool(addresses.min() == addresses.max())
+            if self.update.is_combined and is_shared:
+                return 1.0
+            if self.kind == "bank_passes":
+                subgroups = math.ceil(len(addresses) / self.width)
+                needs = partial(needs, update=self.update, subgroups=subgroups, is_shared=is_shared)
         if self.kind == "banks":
             needs = partial(cycles_of_banks, handed_out=self.handed_out)
         whole = len(addresses) // self.width * self.width
@@ -297,12 +302,11 @@ class TransactionFeature(AccessFeature):
             made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
             recorded = access.recorded(self.width, kind, self.size)
             return np.divide(recorded, made, out=np.zeros_like(made), where=made > 0)
-        is_added_up = kind in OF_ATOMICS and access.dtype in ADDED_UP_TYPES
         question = BySubgroups(
             kind=kind,
             size=self.size,
             width=self.width,
-            is_added_up=is_added_up,
+            update=update_of(access) if kind in OF_ATOMICS else None,
             handed_out=self.handed_out(access),
         )
         found = of_group(counts, access, sizes, question) if access.space != "scratch" else None
@@ -357,6 +361,11 @@ class TransactionFeature(AccessFeature):
         # Work-items whose words of one row share a block hit it if any of them goes to that row.
         hit = -rows * np.expm1(neighbours * np.log1p(-1 / rows))
         return float(self.width / neighbours * words * hit)
+
+
+def update_of(access: AccessCount) -> Update:
+    """Returns what an atomic does; a sum where nobody said it."""
+    return access.update or Update("add", access.dtype)
 
 
 def bytes_of_array(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats | None:

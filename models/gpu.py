@@ -142,9 +142,10 @@ gone     = (2 * open / p_cache) ** 4 / (1 + (2 * open / p_cache) ** 4)
 filled   = f_mem_footprint_global_block:32 / p_cache
 missed   = filled ** 8 / (1 + filled ** 8)
 unfilled = max(f_mem_footprint_global_store_block:32 - f_mem_footprint_global_store_block:4, 0)
-contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512)
+contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512
+                        + together * f_mem_retries_global_block:512) + p_wave * f_mem_retries_global
 l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2_scratch * written
-           + p_l2_atomic * f_mem_transactions_global_atomic_passes:32
+           + p_l2_atomic * (f_mem_transactions_global_atomic_passes:32 + together * f_mem_retries_global_all)
            + p_l2_load * {LOADED}_beyond:{KEPT} + p_l2_single * f_mem_lone_sectors
            + p_l2_line * {STORED_LINES}
            + p_l2_partial * (missed * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))

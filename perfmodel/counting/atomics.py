@@ -2,13 +2,15 @@
 
 Local memory does those of one bank in turn, whether their words differ or not. Global memory does them in its
 second-level cache, a sector at a time, as often as most work-items meet at one of the sector's places. Where a whole
-sub-group has one place that does not depend on ids, compilers add up whole numbers of 32 bits first: on an H200 such
-an update takes 0.8 ns, one of floats 56 ns, and one of 64 bits 23 ns.
+sub-group has one place that does not depend on ids, compilers combine whole numbers of 32 bits first: an H100 takes
+0.77 ns for such an update of a sub-group, 23.4 ns for one of 64 bits, or an exchange, and 56 ns for one of floats.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -18,22 +20,90 @@ from numpy.typing import NDArray
 from perfmodel.counting.banks import WORD_BYTES
 
 Integers = NDArray[np.int64]
-SECTOR = 32
-"""Global atomics reach the memory that all compute units share in blocks of so many bytes."""
-ADDED_UP_TYPES = ("int32", "uint32")
-"""The types that compilers add up for a sub-group first."""
+SECTOR, ANYWHERE = 32, 2**40
+"""Global atomics reach the memory that all compute units share in blocks of so many bytes; all memory is in one of the
+other size."""
+COMBINED_TYPES = ("int32", "uint32")
+COMBINED = ("and", "max", "min", "or", "xor")
+"""Compilers combine these for a sub-group first, where nobody wants to know what was there before, and sums always."""
+FLOAT_SUM = 2.4
+"""An addition of floats takes a sector of global memory so much longer than one of whole numbers (H100: 1.76 and 0.733
+ns), while others have their turn."""
+COMPARISON = 1.8
+"""A comparison and exchange in local memory takes so many passes of an addition (H100: 9.1 and 5.0 ps at one place)."""
+ROUND, INTERRUPTED = 2.7, 1.3
+"""Sums that local memory has no instruction for are a loop of comparisons: work-items of a sub-group that meet go
+through it in turn, and each round takes so many passes, and more for each other sub-group that comes between (H100:
+63 ns where a sub-group of 32 has a place for itself, 98 ns where two share one, 222 ns where eight do; of 64 bits half
+as long again)."""
 MOST_WORDS = 2**20
 """Hardly any two work-items of a sub-group meet among more words than so many."""
 
 
+@dataclass(frozen=True)
+class Update:
+    """Says what an atomic does to its place, on which its time depends.
+
+    Attributes:
+        operation: ``add``, ``and``, ``or``, ``xor``, ``min``, ``max``, ``exchange``, ``compare`` (and exchange), or any
+            other word.
+        dtype: numpy's name of the type.
+        is_of_all: whether a compiler sees that all work-items of a sub-group have one place.
+        is_read: whether the work-items want to know what was there before.
+    """
+
+    operation: str
+    dtype: str
+    is_of_all: bool = True
+    is_read: bool = False
+
+    @property
+    def is_combined(self) -> bool:
+        """Whether a compiler makes one update of those of a sub-group, if they go to one place."""
+        can_be = self.operation == "add" or (self.operation in COMBINED and not self.is_read)
+        return self.is_of_all and can_be and self.dtype in COMBINED_TYPES
+
+    @property
+    def at_sector(self) -> float:
+        """How much longer a sector of global memory is taken than by a sum of whole numbers."""
+        return FLOAT_SUM if self.operation == "add" and self.dtype.startswith("float") else 1.0
+
+    def local(self, passes: Integers, rounds: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Returns the passes that an update in local memory takes.
+
+        Args:
+            passes: of whole numbers of 32 bits that are added.
+            rounds: returns the passes of a loop of comparisons.
+        """
+        if self.operation == "compare":
+            return COMPARISON * passes
+        if self.operation == "add" and self.dtype not in COMBINED_TYPES:
+            return passes + rounds() * (1.5 if np.dtype(self.dtype).itemsize > WORD_BYTES else 1.0)
+        return np.asarray(passes, np.float64)
+
+
+WHOLE_NUMBERS = Update("add", "uint32", is_of_all=False)
+"""The update that others are compared with: its place is not known to be one for all."""
+
+
 def bank_passes(
-    addresses: Integers, item: int, banks: int, word: int = WORD_BYTES, active: NDArray[np.bool_] | None = None
-) -> Integers:
-    """Returns how many passes atomics in local memory take: the most work-items at one bank.
+    addresses: Integers,
+    item: int,
+    banks: int,
+    word: int = WORD_BYTES,
+    active: NDArray[np.bool_] | None = None,
+    update: Update = WHOLE_NUMBERS,
+    subgroups: float = 1.0,
+    is_shared: bool = False,
+) -> NDArray[np.float64]:
+    """Returns how many passes atomics in local memory take: the most work-items at one bank, times what one takes.
 
     Args:
         addresses: in bytes, of a sub-group's work-items in a row, shape (R, L).
         item, banks, word, active: see `perfmodel.counting.banks.bank_cycles`.
+        update: what they do.
+        subgroups: of a work-group, which may come between.
+        is_shared: whether all of a work-group go to one place.
 
     Returns:
         An array of shape (R,).
@@ -47,7 +117,22 @@ def bank_passes(
     parts = np.arange(max(1, item // word))
     served = group[:, None] * banks + (addresses[is_there][:, None] // word + parts) % banks
     found: Integers = np.bincount(served.ravel(), minlength=rows * most * banks).astype(np.int64)
-    return np.asarray(found.reshape(rows, most, banks).max(axis=2).sum(axis=1))
+    passes = np.asarray(found.reshape(rows, most, banks).max(axis=2).sum(axis=1))
+    return update.local(passes, lambda: _rounds(addresses, is_there, subgroups, is_shared))
+
+
+def _rounds(addresses: Integers, active: NDArray[np.bool_], subgroups: float, is_shared: bool) -> NDArray[np.float64]:
+    """Returns the passes of loops of comparisons, in which those who meet at a place have their turn one by one.
+
+    Those of other sub-groups come between as often as those of a sub-group meet; where these all have one place, it
+    says nothing of the others unless all of the work-group do.
+    """
+    met = sector_passes(addresses, ANYWHERE, active)
+    taking_part = np.maximum(active.sum(axis=1), 1)
+    others = (subgroups - 1) * met / taking_part
+    if not is_shared:
+        others = np.where(met == taking_part, np.minimum(others, 1.0), others)
+    return met * (ROUND + INTERRUPTED * others)
 
 
 def sector_passes(addresses: Integers, block: int = SECTOR, active: NDArray[np.bool_] | None = None) -> Integers:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import PerfmodelWarning
+from perfmodel.counting.atomics import Update
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
 FOOTPRINTS = ("load", "store", "atomic", "any")
@@ -151,6 +152,10 @@ class AccessCount:
         touched: blocks that a sub-group touches in one execution, as emulated groups showed where data decide on
             addresses; None where nobody looked.
         passes: cycles of banks that a sub-group's access to local memory takes, and passes of atomics, likewise.
+        update: what an atomic does.
+        shares: of an atomic whose places data decide, the part of all accesses that goes to its busiest block of so
+            many bytes, where these are spread evenly: the chance that those of two work-groups go to the same one.
+        is_tried_again: whether it is made until it succeeds; the executions are then those of the first tries.
     """
 
     space: str
@@ -175,6 +180,9 @@ class AccessCount:
     recorded: Callable[[int, str, int], float] | None = None
     touched: Blocks | None = None
     passes: float | None = None
+    update: Update | None = None
+    shares: Blocks | None = None
+    is_tried_again: bool = False
     wait: float = 1.0
     level: int = 1
     depth: float = 0.0

@@ -13,6 +13,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from perfmodel.counting.atomics import Update
 from perfmodel.counting.counts import (
     AccessCount,
     BranchCount,
@@ -28,6 +29,7 @@ from perfmodel.counting.quasipolynomial import Affine, Constraint, Piece, QuasiP
 # Rows refer only to earlier rows, which are those of earlier classes or, of affine forms, of their own.
 CLASSES = (
     *(Affine, Constraint, Term, Piece, QuasiPolynomial),
+    Update,
     *(Executions, OperationCount, ChainCount, AccessCount, Footprint, BranchCount, CollectiveCount),
     KernelCounts,
 )

@@ -1,8 +1,8 @@
-"""Atomics at one place for all work-items of a group: a compiler adds up first what a sub-group has for it."""
+"""What atomics do to their places, and whether a compiler sees that all work-items of a group have one place."""
 
 from __future__ import annotations
 
-from perfmodel.counting.atomics import ADDED_UP_TYPES
+from perfmodel.counting.atomics import Update
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origins
@@ -10,26 +10,30 @@ from perfmodel.opencl_c.visitor import walk
 
 OF_ITEMS = frozenset(("get_global_id", "get_global_linear_id", "get_local_id", "get_local_linear_id"))
 OF_SUBGROUPS = frozenset(("get_sub_group_id", "get_sub_group_local_id"))
-ADDED_UP = frozenset(("add", "sub", "inc", "dec", "min", "max", "and", "or", "xor"))
-"""One work-item can do these for all of a sub-group."""
+OPERATIONS = {"inc": "add", "dec": "add", "sub": "add", "xchg": "exchange", "cmpxchg": "compare"}
+"""The words of `perfmodel.counting.atomics` for those of OpenCL, where they differ."""
 
 
-def added_up_first(kernel: low.LoweredKernel) -> frozenset[int]:
-    """Returns the numbers of atomics' accesses that are one for a sub-group, as no work-item has an address of its own.
+def updates(kernel: low.LoweredKernel) -> dict[int, Update]:
+    """Returns what atomics do, by the numbers of their accesses.
 
-    An address is its own if it follows from its ids, or from what atomics and other work-items gave it.
+    A work-item has a place of its own if its address follows from its ids, or from what atomics and other work-items
+    gave it.
     """
     atomics = [each for each in walks.simple_statements(kernel.body) if isinstance(each, low.Atomic)]
     if not atomics:
-        return frozenset()
+        return {}
     origins = Origins(kernel.body)
-    return frozenset(
-        atomic.access.number
+    read = {part.register for each in kernel.body for part in walk(each) if isinstance(part, low.Read)}
+    return {
+        atomic.access.number: Update(
+            operation=OPERATIONS.get(atomic.operation, atomic.operation),
+            dtype=atomic.access.dtype,
+            is_of_all=not _differs(origins, atomic.pointer),
+            is_read=atomic.result in read,
+        )
         for atomic in atomics
-        if atomic.operation in ADDED_UP
-        and atomic.access.dtype in ADDED_UP_TYPES
-        and not _differs(origins, atomic.pointer)
-    )
+    }
 
 
 def _differs(origins: Origins, pointer: low.Expression) -> bool:

@@ -56,24 +56,129 @@ def test_global_memory_takes_the_most_at_a_place_of_each_sector(keys: np.ndarray
     assert found == pytest.approx(sum(met) + N / 32)  # what all have for one place is added up first
 
 
-@pytest.mark.parametrize(("type_", "passes"), [("u32", 1), ("f32", 32), ("u64", 32)])
-def test_only_whole_numbers_of_32_bits_are_added_up_first(type_: str, passes: int) -> None:
-    text = f""".version 8.0
+ONE_PLACE = """.version 8.0
 .target sm_80
 .address_size 64
-.visible .entry sums(.param .u64 out)
-{{
-    .reg .b64 %rd<3>;
-    .reg .{type_.replace("u", "b")} %x1;
+.visible .entry sums(.param .u64 out, .param .u64 given)
+{
+    .shared .align 8 .b8 own[4096];
+    .reg .b64 %rd<6>;
+    .reg .b32 %r<6>;
+    .reg .bBITS %x<3>;
     ld.param.u64 %rd1, [out];
-    ld.global.{type_} %x1, [%rd1+64];
-    red.global.add.{type_} [%rd1], %x1;
+    ld.param.u64 %rd2, [given];
+    ld.global.TYPE %x1, [%rd2];
+    PLACE
+    UPDATE
     ret;
-}}
+}
 """
-    kernel = Kernel.from_ptx(text, None, 4, 128, {"out": 64})
-    assert feature("f_mem_contended_global_atomic_block:512").eval(kernel) == 16 * passes
+OWN_PLACE = "mov.u32 %r1, %tid.x; and.b32 %r1, %r1, 0; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd1, %rd1, %rd3;"
+NEIGHBOURS = "mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, SIZE; add.u64 %rd1, %rd1, %rd3;"
+
+
+def of_one_place(update: str, place: str = "", out: int | None = 128) -> Kernel:
+    """Returns a kernel of four blocks of 128 threads that update an array."""
+    type_ = update.split("[")[0].split(".")[-1].split()[0]
+    text = ONE_PLACE.replace("PLACE", place).replace("SIZE", str(int(type_[1:]) // 8))
+    text = text.replace("UPDATE", update).replace("TYPE", type_).replace("BITS", type_[1:])
+    if out is None:
+        return Kernel.from_ptx(text, None, 4, 128, {"given": 64}, out=0)
+    return Kernel.from_ptx(text, None, 4, 128, {"out": out, "given": 64})
+
+
+@pytest.mark.parametrize(
+    ("update", "passes"),
+    [
+        ("red.global.add.u32 [%rd1], %x1;", 1),
+        ("atom.global.add.u32 %x2, [%rd1], %x1; st.global.u32 [%rd2], %x2;", 1),
+        ("atom.global.max.u32 %x2, [%rd1], %x1;", 1),
+        ("atom.global.max.u32 %x2, [%rd1], %x1; st.global.u32 [%rd2], %x2;", 32),  # which was there, each wants to know
+        ("atom.global.exch.b32 %x2, [%rd1], %x1;", 32),
+        ("atom.global.inc.u32 %x2, [%rd1], %x1;", 32),
+        ("red.global.add.u64 [%rd1], %x1;", 32),
+        ("red.global.add.f32 [%rd1], %x1;", 32),
+    ],
+)
+def test_only_some_updates_of_a_subgroup_are_combined(update: str, passes: int) -> None:
+    kernel = of_one_place(update)
     assert feature("f_mem_transactions_global_atomic_passes:32").eval(kernel) == 16 * passes
+    slower = 2.4 if ".f32" in update else 1  # a sector takes that much longer to add floats
+    assert feature("f_mem_contended_global_atomic_block:512").eval(kernel) == pytest.approx(16 * passes * slower)
+
+
+def test_a_place_that_follows_from_ids_is_not_known_to_be_one() -> None:
+    kernel = of_one_place("red.global.add.u32 [%rd1], %x1;", OWN_PLACE)
+    assert feature("f_mem_transactions_global_atomic_passes:32").eval(kernel) == 16 * 32
+
+
+def in_shared_memory(update: str, place: str) -> float:
+    """Returns the passes of one sub-group's update of an array in shared memory."""
+    kernel = of_one_place(update.replace("global", "shared"), f"mov.u64 %rd1, own; {place}", None)
+    return feature("f_mem_transactions_local_atomic_banks:32").eval(kernel) / 16
+
+
+def test_sums_of_floats_in_shared_memory_take_a_round_for_each_that_meet() -> None:
+    apart = in_shared_memory("red.global.add.f32 [%rd1], %x1;", NEIGHBOURS)
+    together = in_shared_memory("red.global.add.f32 [%rd1], %x1;", "")
+    whole = in_shared_memory("red.global.add.u32 [%rd1], %x1;", OWN_PLACE)
+    assert whole == 32
+    assert 1 < apart < 8
+    assert together > 4 * whole  # an H100 takes 21 ns for whole numbers, and some 140 ns for floats of four sub-groups
+    assert in_shared_memory("red.global.add.f64 [%rd1], %x1;", "") > together
+
+
+def test_comparisons_in_shared_memory_take_longer_than_sums() -> None:
+    sums = in_shared_memory("red.global.add.u32 [%rd1], %x1;", NEIGHBOURS)
+    assert 1.5 * sums < in_shared_memory("atom.global.cas.b32 %x2, [%rd1], %x1, %x1;", NEIGHBOURS) < 2 * sums
+
+
+TRIED_AGAIN = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry sums(.param .u64 keys, .param .u64 out)
+{
+    .reg .pred %p<3>;
+    .reg .b64 %rd<9>;
+    .reg .b32 %r<12>;
+    ld.param.u64 %rd1, [keys];
+    ld.param.u64 %rd2, [out];
+    mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;
+    mad.lo.u32 %r4, %r2, %r3, %r1;
+    mul.wide.u32 %rd3, %r4, 4;
+    add.u64 %rd4, %rd1, %rd3;
+    ld.global.u32 %r5, [%rd4];
+    mul.wide.u32 %rd5, %r5, 4;
+    add.u64 %rd6, %rd2, %rd5;
+    ld.global.u32 %r6, [%rd6];
+again:
+    add.u32 %r7, %r6, 1;
+    mov.u32 %r8, %r6;
+    atom.global.cas.b32 %r6, [%rd6], %r8, %r7;
+    setp.ne.u32 %p1, %r6, %r8;
+    @%p1 bra again;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize("places", [16, 128])
+def test_comparisons_fail_for_all_others_at_their_place(places: int) -> None:
+    n = 2**14
+    keys = np.random.default_rng(places).integers(0, places, n).astype(np.int32)
+    kernel = Kernel.from_ptx(TRIED_AGAIN, None, n // 256, 256, {"keys": n, "out": places})
+    kernel = kernel.as_observed({"keys": keys, "out": np.zeros(places, np.int32)})
+    rounds = n / places  # one update of each place succeeds in each
+    assert feature("f_mem_retries_global").eval(kernel) == pytest.approx(rounds, rel=0.2)
+    assert feature("f_mem_retries_global_all").eval(kernel) == pytest.approx(rounds, rel=0.2)
+    # Each of 32 work-items asks for itself, together with those of its sub-group that ask for the same 512 bytes.
+    requests = 1 / 32 + 0.1 * 31 / 32
+    assert feature("f_mem_retries_global_block:512").eval(kernel) == pytest.approx(rounds * requests, rel=0.2)
+
+
+def test_a_comparison_that_is_made_once_is_not_tried_again() -> None:
+    kernel = of_one_place("atom.global.cas.b32 %x2, [%rd1], %x1, %x1;")
+    assert feature("f_mem_retries_global").eval(kernel) == 0
 
 
 @pytest.mark.parametrize("values", [2, 50])

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.distinct import distinct
-from perfmodel.counting.atomics import bank_passes, sector_passes
+from perfmodel.counting.atomics import Update, bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask
@@ -264,7 +264,9 @@ def _local_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layou
     return cycles.reshape(shape).sum(axis=2), (cycles - least).reshape(shape).sum(axis=2)
 
 
-def atomic_passes(met: Sequence[Met], size: int, is_local: bool, machine: Machine, layout: Layout) -> Integers:
+def atomic_passes(
+    met: Sequence[Met], size: int, update: Update, is_local: bool, machine: Machine, layout: Layout
+) -> NDArray[np.float64]:
     """Returns how many passes atomics take, by banks of local memory or sectors of global memory: (patterns, groups).
 
     A sector is as large as a transaction.
@@ -272,8 +274,10 @@ def atomic_passes(met: Sequence[Met], size: int, is_local: bool, machine: Machin
     addresses = _addresses(met, layout).reshape(-1, layout.subgroup_size)
     active = addresses > _NOBODY >> 1
     if is_local:
-        passes = bank_passes(addresses, size, machine.banks, machine.bank_bytes, active)
+        passes = bank_passes(
+            addresses, size, machine.banks, machine.bank_bytes, active, update, float(layout.subgroups)
+        )
     else:
         passes = sector_passes(addresses, machine.transaction_bytes, active)
-    found: Integers = passes.reshape(len(met), layout.groups, layout.subgroups).sum(axis=2)
+    found: NDArray[np.float64] = passes.reshape(len(met), layout.groups, layout.subgroups).sum(axis=2)
     return found

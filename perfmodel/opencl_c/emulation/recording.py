@@ -25,7 +25,7 @@ from perfmodel.opencl_c.emulation.address_space import Regions
 from perfmodel.opencl_c.emulation.footprints import sizes
 from perfmodel.opencl_c.emulation.lanes import Integers, Layout, Mask, work_out
 from perfmodel.opencl_c.emulation.machine import Machine
-from perfmodel.opencl_c.meeting import added_up_first
+from perfmodel.opencl_c.meeting import updates
 
 ACCESS_NAMES = ("executions", "subgroups", "bytes", "transactions", "bank_cycles", "bank_conflicts", "lines", "passes")
 ACCESS_FIELDS = np.dtype([(name, np.int64) for name in ACCESS_NAMES])
@@ -85,7 +85,7 @@ class Recorder:
         self.barriers: list[Counts] = [defaultdict(int) for _ in range(kernel.barriers)]
         self.went: list[Counts] = [defaultdict(int) for _ in range(kernel.branches)]
         self.handlers: list[Handler] = []
-        self.added_up_first = added_up_first(kernel)
+        self.updates = updates(kernel)
         self.known: dict[tuple[Pattern, int], NDArray[np.int64]] = {}
         self._accesses = len(kernel.accesses)
         self._is_fresh = True
@@ -172,10 +172,13 @@ class Recorder:
         return [self.known[each] for each in met]
 
     def _passes(self, handler: Handler, met: Sequence[tuple[Pattern, int]]) -> NDArray[np.int64]:
-        """Returns how many passes an atomic takes, by pattern and group; one a sub-group where it is added up first."""
-        if handler.access.number in self.added_up_first:
+        """Returns how many passes an atomic takes, by pattern and group; one a sub-group where these are combined."""
+        update = self.updates[handler.access.number]
+        if update.is_combined:
             return np.stack([pattern.mask.totals[:, 1] for pattern, _ in met])
-        return atomic_passes(met, handler.bytes, handler.access.space == "local", self.machine, self.layout)
+        is_local = handler.access.space == "local"
+        found = atomic_passes(met, handler.bytes, update, is_local, self.machine, self.layout)
+        return np.rint(found).astype(np.int64)
 
 
 def _taken(counted: Sequence[Counts]) -> Iterator[tuple[int, list[Any], list[int]]]:

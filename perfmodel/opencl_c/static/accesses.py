@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import islpy as isl
 
 from perfmodel.counting.access_classes import access_class
+from perfmodel.counting.atomics import Update
 from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import AccessCount, Executions, Footprint, Stride
 from perfmodel.counting.domains import Domains, Region
@@ -30,6 +31,7 @@ from perfmodel.counting.symbolic import (
     own_coordinate,
 )
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.meeting import updates
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.promotion import apart_from_others
 from perfmodel.opencl_c.static.access_tags import tags_of
@@ -215,7 +217,12 @@ class StaticAccesses:
             reach=self.table_bytes.get(access.variable or ""),
             entered=None if entered is None else entered.scaled(share),
             least=wait.least,
+            update=self._updates.get(access.number),
         )
+
+    @cached_property
+    def _updates(self) -> Mapping[int, Update]:
+        return updates(self.waits.kernel)
 
     def _bytes(self, access: low.Access) -> int:
         """Returns the bytes that an access moves; pixels are read as more than they are."""

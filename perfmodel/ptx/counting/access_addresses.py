@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -10,15 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.distinct import distinct
-from perfmodel.counting.atomics import bank_passes, sector_passes
+from perfmodel.counting.atomics import Update, bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
+from perfmodel.counting.counts import Blocks
 from perfmodel.ptx.counting.regions import Region, hull, merged, region, repeated, union
-from perfmodel.ptx.emulation.lanes import Lanes, Mask
+from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
 
 Array = NDArray[np.int64]
 MOST_LOOKED_AT = 64
 """So many executions at scattered addresses are looked at for transactions and bank conflicts."""
+CHANCE = 3.0
+"""The busiest of several places has more than others by chance, by so many standard deviations of the number of warps
+that go there."""
+NEARLY_ALL = 0.9
 MOST_PAIRS = 64
 """So many of them are compared with the one behind to see how lanes move on."""
 MOST_STARTS = 1 << 21
@@ -152,15 +158,54 @@ class AccessAddresses:
             width, WORD_BYTES, lambda table, active: bank_cycles(table, self.noted.n_bytes, banks, active=active)[0]
         )
 
-    def bank_passes(self, width: int, banks: int) -> float:
+    def bank_passes(self, width: int, banks: int, update: Update) -> float:
         """Returns the passes of atomics in local memory likewise."""
-        return self._mean(
-            width, WORD_BYTES, lambda table, active: bank_passes(table, self.noted.n_bytes, banks, active=active)
-        )
+        subgroups = math.ceil(self.lanes.per_block / width)
+
+        def asked(table: Array, active: NDArray[np.bool_]) -> Array:
+            return bank_passes(
+                table,
+                self.noted.n_bytes,
+                banks,
+                active=active,
+                update=update,
+                subgroups=subgroups,
+                is_shared=self.local_strides == (0, 0, 0),
+            )
+
+        return self._mean(width, WORD_BYTES, asked)
 
     def sector_passes(self, width: int, size: int) -> float:
         """Returns the passes of atomics in global memory likewise."""
         return self._mean(width, size, lambda table, active: sector_passes(table, size, active))
+
+    def shares(self, sizes: Sequence[int]) -> Blocks | None:
+        """Returns what part of all accesses goes to one block of each size, were they spread evenly over as many.
+
+        It is the chance that threads of two emulated blocks meet, or what the busiest place has by more than chance.
+        Executions of few threads are left out: they are often of those who met before, and try again.
+        """
+        executions = self.executions_at(MOST_LOOKED_AT)
+        if self.lanes.count < 2 or not executions:
+            return None
+        whole = max(len(own) for _, own in executions)
+        executions = [(mask, own) for mask, own in executions if len(own) >= NEARLY_ALL * whole]
+        addresses = np.concatenate([own for _, own in executions])
+        lanes = np.concatenate([mask.index for mask, _ in executions])
+        blocks, warps = self.lanes.block_of[lanes], lanes // WARP
+        made = np.bincount(blocks).astype(np.float64)
+        pairs = made.sum() ** 2 - (made**2).sum()
+        found = []
+        for size in sizes:
+            _, places = np.unique(addresses // size, return_inverse=True)
+            of_blocks = np.unique(places * self.lanes.count + blocks, return_counts=True)[1].astype(np.float64)
+            of_place = np.bincount(places).astype(np.float64)
+            meeting = ((of_place**2).sum() - (of_blocks**2).sum()) / pairs if pairs else 0.0
+            busiest = int(np.argmax(of_place))
+            by_chance = CHANCE / math.sqrt(len(np.unique(warps[places == busiest])))
+            most = of_place[busiest] / made.sum() * (1 - by_chance)
+            found.append((size, float(max(meeting, most, 0.0))))
+        return tuple(found)
 
     def _mean(self, width: int, unit: int, asked: Callable[[Array, NDArray[np.bool_]], Array]) -> float:
         """Returns the mean of what is asked of the addresses of sub-groups, of which a mask tells who takes part.

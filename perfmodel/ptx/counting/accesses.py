@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.distinct import distinct
-from perfmodel.counting.atomics import ADDED_UP_TYPES
+from perfmodel.counting.atomics import SECTOR, Update
 from perfmodel.counting.counts import AccessCount, Blocks, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.ptx.counting.access_addresses import AccessAddresses
@@ -23,12 +23,24 @@ from perfmodel.ptx.counting.regions import over_grid
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.counting.vector_loads import with_vectors
 from perfmodel.ptx.counting.waits import Waits
-from perfmodel.ptx.dataflow import BULK, LOADS, STORES, address_of
-from perfmodel.ptx.syntax import Instruction, Symbol
+from perfmodel.ptx.dataflow import BULK, LOADS, STORES, address_of, read, written
+from perfmodel.ptx.syntax import Instruction, Register, Special, Symbol
 
 GROUPS, MOST_ITEMS, ALIGNED = 8, 256, 256
 """The first threads of so many blocks are kept of accesses whose addresses jump about, from multiples of 256 bytes."""
-SECTOR = 32
+OPERATIONS = {
+    **{each: each for each in ("add", "and", "or", "xor", "min", "max")},
+    "exch": "exchange",
+    "cas": "compare",
+    "inc": "wrap",
+    "dec": "wrap",
+}
+SHARED = (SECTOR, 512)
+"""Which parts of updates go to the same place, and to the same blocks of so many bytes, is found out."""
+OWN = ("%tid", "%laneid", "%clock")
+"""Special registers that differ among the threads of a warp, or from time to time."""
+OF_OTHERS = ("atom", "shfl", "activemask", "vote", "match")
+"""Instructions that give what other threads, or the moment, decide on."""
 _DIRECTIONS = {**dict.fromkeys(LOADS, "load"), **dict.fromkeys(STORES, "store"), "atom": "atomic", "red": "atomic"}
 _TAGS = {"const": "constant", "async": "copied"}
 _SPACES = {"global": "global", "shared": "local", "local": "scratch"}
@@ -179,6 +191,8 @@ class AccessCounter:
         where = instruction.source
         text = f"{access.name} at {where.line}:{where.column}" if where else f"{access.name} in line {instruction.line}"
         loop_stride = addresses.loop_stride()
+        update = self._update(access) if access.direction == "atomic" else None
+        rounds, first_tries = self._rounds(instruction, access.block, executions), self._first_tries(access)
         return AccessCount(
             space=access.space,
             variable=access.name,
@@ -189,9 +203,9 @@ class AccessCounter:
             local_strides=_strides(local[: max(rank, 1)], at_once),
             group_strides=_strides((None, None, None) if group is None else group, at_once),
             loop_strides={loops[-1]: _stride(loop_stride, at_once)} if loops else {},
-            executions=executions,
+            executions=first_tries or executions,
             body=loops,
-            rounds=self._rounds(instruction, access.block, executions),
+            rounds=rounds,
             footprint=self._footprint_of(access, item),
             text=text,
             instruction=f"{instruction.name} in line {instruction.line}",
@@ -202,6 +216,9 @@ class AccessCounter:
             recorded=partial(self._recorded, access) if has_record else None,
             touched=touched,
             passes=addresses.sector_passes(self._width, SECTOR) if is_counter else None,
+            update=update,
+            shares=addresses.shares((item, *SHARED)) if is_counter else None,
+            is_tried_again=first_tries is not None,
             wait=wait.share,
             level=wait.level,
             depth=wait.depth,
@@ -226,11 +243,50 @@ class AccessCounter:
 
     def _at_once(self, access: CountedAccess, width: int, kind: str, size: int) -> float:
         addresses = access.addresses
-        is_of_atomics = kind in ("sector_passes", "bank_passes")
-        if is_of_atomics and addresses.local_strides == (0, 0, 0) and self._dtype(access) in ADDED_UP_TYPES:
-            return 1.0
-        ask = {"block": addresses.blocks_of_subgroups, "sector_passes": addresses.sector_passes}
-        return {**ask, "banks": addresses.bank_cycles, "bank_passes": addresses.bank_passes}[kind](width, size)
+        if kind in ("sector_passes", "bank_passes"):
+            update = self._update(access)
+            if update.is_combined:
+                return 1.0
+            if kind == "bank_passes":
+                return addresses.bank_passes(width, size, update)
+            return addresses.sector_passes(width, size)
+        return (addresses.blocks_of_subgroups if kind == "block" else addresses.bank_cycles)(width, size)
+
+    def _update(self, access: CountedAccess) -> Update:
+        """Returns what an atomic does to its place; copies in the background add."""
+        instruction, flow = access.instruction, self.code.dataflow
+        operation = next((OPERATIONS[each] for each in instruction.modifiers if each in OPERATIONS), "add")
+        type_ = instruction.types[-1]
+        is_of_all = access.addresses.local_strides == (0, 0, 0) and not self._differs(instruction)
+        is_read = any(name in flow.uses for name in written(instruction))
+        return Update(operation, "float16" if type_.form else type_.dtype, is_of_all, is_read)
+
+    def _first_tries(self, access: CountedAccess) -> Executions | None:
+        """Returns how often a comparison and exchange in global memory is begun that is made until it succeeds, as what
+        it finds ends the loop around; None for others."""
+        flow = self.code.flow
+        *_, loop = (None, *flow.around(access.block))
+        if loop is None or access.space != "global" or not access.instruction.has("cas"):
+            return None
+        inside = [flow.blocks[number] for number in loop.blocks]
+        endings = [each.ending for each in inside if each.ending and not loop.blocks.issuperset(each.successors)]
+        if not any(access.instruction in self.code.dataflow.behind(read(each)) for each in endings):
+            return None
+        before = [number for number in flow.predecessors[loop.header] if number not in loop.blocks]
+        entered = [self.launch.executions(self.emulation.blocks[number]) for number in before]
+        return added(entered, self.launch.subgroup_size is not None).scaled(access.share)
+
+    def _differs(self, access: Instruction) -> bool:
+        """Returns whether a compiler must take the address of an access for a thread's own."""
+        address = address_of(access)
+        if address is None or not isinstance(address.base, Register):
+            return False
+        behind = self.code.dataflow.behind((address.base.name,))
+        return any(
+            each.opcode in OF_OTHERS
+            or any(isinstance(operand, Special) and operand.name.startswith(OWN) for operand in each.operands)
+            for each in behind
+        )
 
     def _pattern(self, access: CountedAccess) -> str:
         if access.space == "scratch":

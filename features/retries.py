@@ -1,0 +1,82 @@
+"""Counts what is tried again because others were faster: ``f_mem_retries_global``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from perfmodel.basics.errors import FeatureError
+from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
+from perfmodel.features.contended import share_of
+from perfmodel.features.memory_access import Floats, Sizes
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.granularity import Granularity
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
+
+FURTHER = 0.1
+"""A request takes its block so much longer for each further work-item that asks at once (H100)."""
+
+
+class RetriesFeature(CountedFeature):
+    """Rounds of comparisons and exchanges in global memory that are made until they succeed, at the busiest place.
+
+    In each round all that are under way ask, one of those at a place succeeds, and all others have to ask again; so
+    there are as many rounds as updates are wanted of a place. With ``block:512``, each round counts by the requests of
+    sub-groups that go to the busiest 512 bytes in it, which are done one after the other, for one work-item that is
+    under way; with ``all``, by the work-items that ask.
+    """
+
+    unit = "access"
+    subgroup_size = SUBGROUP_SIZE
+
+    def __init__(self, name: FeatureName, block: int | None, is_all: bool) -> None:
+        super().__init__(name)
+        self.parsed, self.block, self.is_all = name, block, is_all
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        total = np.asarray(0.0)
+        extents = (counts.work_groups, *counts.local_size)
+        items = np.asarray(math.prod(np.asarray(extent(sizes), np.float64) for extent in extents))
+        for access in counts.accesses:
+            if access.is_tried_again:
+                rounds = share_of(self.parsed, access, access.bits // 8, counts, sizes) * access.executions.workitem(
+                    sizes
+                )
+                total = total + rounds * self.asking(access, items, counts, sizes)
+        return total
+
+    def asking(self, access: AccessCount, items: Floats, counts: KernelCounts, sizes: Sizes) -> Floats:
+        """Returns how much there is to do in a round for each work-item that is under way."""
+        taking_part = np.minimum(access.executions.workitem(sizes) / items, 1.0)
+        if self.block is None:
+            return taking_part if self.is_all else np.asarray(1.0)
+        asking = taking_part * np.minimum(share_of(self.parsed, access, self.block, counts, sizes), 1.0)
+        subgroups = Granularity("subgroup", SUBGROUP_SIZE).executions(access.executions, self.name)(sizes)
+        requests = np.minimum(asking, np.minimum(subgroups / items, 1 / SUBGROUP_SIZE))
+        return requests + FURTHER * (asking - requests)
+
+
+class RetriesFamily(FeatureFamily):
+    prefix = ("mem", "retries")
+    summary = "rounds of comparisons and exchanges in global memory that are made until they succeed"
+    examples = ("f_mem_retries_global", "f_mem_retries_global_block:512", "f_mem_retries_global_all")
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        if any(access.is_tried_again for access in counts.accesses):
+            yield self.examples[0]
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> RetriesFeature:
+        found = by_role(name, words, self.role)
+        if "space" not in found:
+            raise FeatureError(f"feature {name.text!r} is of global memory; write {self.examples[0]}")
+        return RetriesFeature(name, int(found["block"]) if "block" in found else None, "which" in found)
+
+    def role(self, name: FeatureName, word: Word) -> tuple[str, str]:
+        condition = word.condition or ""
+        if word.key == "block" and condition.isdecimal() and int(condition) == 512:
+            return "block", condition
+        if word.condition is None and word.key in ("global", "all"):
+            return {"global": "space", "all": "which"}[word.key], word.key
+        raise unknown_word(name, word, ("global", "block:512", "all"))
