@@ -18,10 +18,9 @@ from perfmodel.kernels.cuda_host import (
     HEADERS,
     PRE_INCLUDED,
     is_for_the_host,
-    is_of_a_library,
-    may_be_needed,
     stand_in,
 )
+from perfmodel.kernels.cuda_refusals import refusal
 from perfmodel.kernels.cuda_toolkit import toolkits
 from perfmodel.kernels.hip_headers import HIP_HEADERS
 from perfmodel.kernels.ptx_cache import kept
@@ -36,9 +35,14 @@ _FILE = f"/{UNNAMED}"
 
 _MOST_ROUNDS = 64
 """So often a source is compiled again without what was not understood."""
+_OF_THE_SYSTEM = ("-D__linux__=1", "-D__linux=1", "-D__unix__=1")
+"""Compilers for the host define these, by which sources choose between systems."""
+_WORDS_OF_GCC = (
+    *("-D__extension__=", "-Dregister=", "-D__asm__=asm", "-D__asm=asm", "-D__volatile__=volatile"),
+    *("-D__inline__=inline", "-D__inline=inline", "-D__const=const", "-D__signed__=signed"),
+)
+_OF_NVCC = "-D__NVCC__=1"
 _OF_STD = [f"--pre-include={header}" for header in ("limits", "algorithm")]
-_MOST_NAMED = 4
-_UNMASKED = re.compile(r'identifier "(__(?:shfl(?:_up|_down|_xor)?|ballot|any|all))" is undefined')
 _MISTAKE = re.compile(r"^/?(.*?)\((\d+)\): (?:catastrophic )?error\b:?\s*(.*)$", re.MULTILINE)
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _OWN = {"cuda_runtime.h", "cuda.h", "device_launch_parameters.h"}
@@ -105,8 +109,8 @@ def _compile_kernel_alone(
     given = [
         *options,
         "-default-device",
-        "-D__extension__=",
-        "-Dregister=",
+        *_WORDS_OF_GCC,
+        *_OF_THE_SYSTEM,
         *(f"--pre-include={header}" for header in PRE_INCLUDED),
     ]
     own = [str(folder).lstrip("/") for folder in compiler.headers]
@@ -135,27 +139,13 @@ def _compile_kernel_alone(
             text = without_refusals(text)
             continue
         left = without(text, [(file, int(line)) for file, line, _ in mistakes], name)
+        if left is None and "__NVCC__" in source and _OF_NVCC not in given:
+            given.append(_OF_NVCC)
+            left = code_of_kernel(source, name)
         if left is None:
             break
         text = left
-    missing = sorted(filter(may_be_needed, _not_found(headers)), key=is_of_a_library)[:_MOST_NAMED]
-    said = _said(log) or "the source is not understood"
-    if unmasked := _UNMASKED.search(said):
-        raise SourceError(
-            f"{said}: functions of warps without a mask are gone for this architecture; write {unmasked[1]}_sync, or "
-            "give the option --gpu-architecture=compute_60"
-        )
-    raise SourceError(said + _remedy(missing))
-
-
-def _remedy(missing: Sequence[str]) -> str:
-    """Returns what to do about headers that were not found, to be said behind an error."""
-    if not missing:
-        return ""
-    # A source reads no files but those in its folder and in the given ones, wherever its ways lead.
-    above = any(".." in each.split("/") for each in missing)
-    which = ", for ../ a folder that holds both the header and the source" if above else ""
-    return f"; not found: {', '.join(missing)}; give their folders (--include{which})"
+    raise SourceError(refusal(log, source, name, _FILE, _not_found(headers)))
 
 
 def _absent(source: str, options: Sequence[str]) -> list[str]:
@@ -255,15 +245,6 @@ def _text(library: Any, program: Any, what: str) -> str:
     buffer = ctypes.create_string_buffer(max(size.value, 1))
     getattr(library, f"nvrtcGet{what}")(program, buffer)
     return buffer.value.decode(errors="replace")
-
-
-def _said(log: str) -> str:
-    """Returns the first error of the compiler's log, in one line."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    wrong = [line for line in lines if "error" in line] or lines or [""]
-    first = next((line for line in wrong if line.endswith("is undefined")), wrong[0])
-    said = first.replace("error:", "").replace("  ", " ").strip()
-    return said.removeprefix("/") if said.startswith(_FILE) else said
 
 
 def _error(library: Any, status: int) -> str:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from perfmodel.kernels.cuda_declarations import closing, declarations, parted
+from perfmodel.kernels.cuda_declarations import declarations
+from perfmodel.kernels.cuda_heads import called, closing, parted
 
 _WORDS = re.compile(
     r"\b(?:const|volatile|__restrict__|__restrict|restrict|struct|typename|unsigned|signed|__grid_constant__)\b"
@@ -114,8 +115,10 @@ def _kernels(source: str) -> Iterator[tuple[str, str, list[str]]]:
     with a body first, as prototypes may have other names for their arguments, or none."""
     for each in sorted(declarations(source), key=lambda each: source[each.end - 1 : each.end] != "}"):
         head, parameters = parted(each.head)
-        if found := re.search(r"\b__global__\b.*?\b(\w+)(\s*\(.*)", head, re.DOTALL):
-            yield found[1], found[2], [" ".join(word.split()) for word in _split(parameters)]
+        start = head.find("__global__")
+        if start >= 0 and (found := called(head[start:])):
+            name, place = found
+            yield name, head[start + place + len(name) :], [" ".join(word.split()) for word in _split(parameters)]
 
 
 def _arguments(head: str) -> tuple[DeclaredArgument, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,8 @@ from perfmodel.ptx.types import Type
 MOST_INSTRUCTIONS = 500_000
 DEEPEST_CALL = 64
 _PRINTING = frozenset(("vprintf",))
+_MANGLED = re.compile(r"_Z(\d+)(\w+)")
+_ALLOCATING = re.compile(r"malloc$|calloc$|realloc$|free$|_Zn[wa]|_Zd[la]")
 _FAILING = frozenset(("__assertfail", "__assert_fail"))
 
 
@@ -72,6 +75,17 @@ def kernel_of(module: Module, entry: str) -> Kernel:
         targets=inliner.targets,
         is_of_tiles=module.is_of_tiles,
     )
+
+
+def _without_body(name: str) -> str:
+    """Returns what is wrong with a call of a function that has no body."""
+    plain = _MANGLED.match(name)
+    called = plain[2][: int(plain[1])] if plain else name
+    if _ALLOCATING.match(name):
+        return f"memory that threads allocate ({called!r}) is not emulated; give the kernel an array"
+    if name.startswith("cuda"):
+        return f"{called!r} is called by threads, which is not emulated; leave it to the host"
+    return f"function {called!r} has no body in the PTX text; give the source that holds it as well"
 
 
 class _Inliner:
@@ -144,7 +158,7 @@ class _Inliner:
             self.body.append(Instruction("trap", line=call.line, source=call.source))
         elif target.name not in _PRINTING:
             if function is None or not function.body:
-                raise SourceError(f"function {target.name!r} has no body in the PTX text", "", call.line, 1)
+                raise SourceError(_without_body(target.name), "", call.line, 1)
             names = {
                 variable.name: renaming.symbols.get(symbol.name, symbol.name)
                 for variables, symbols in ((function.results, results), (function.parameters, given))
