@@ -65,7 +65,7 @@ def code_of_kernel(source: str, kernel: str) -> str:
     Args:
         kernel: the name, of a template with its arguments.
     """
-    name = _base(kernel)
+    name = base_name(kernel)
     found = _found(source)[1]
     kernels = [each for each in found if each.is_function and "__global__" in each.head]
     is_seen = any(each.name == name for each in kernels)  # or a macro makes it
@@ -94,7 +94,7 @@ def without(source: str, places: Sequence[tuple[str, int]], kernel: str) -> str 
     Args:
         places: files, as the source's ``#line`` has them, with lines.
     """
-    name, at, macros = _base(kernel), _offsets(source, places), _macros_of_device(source)
+    name, at, macros = base_name(kernel), _offsets(source, places), _macros_of_device(source)
     plain, found = _found(source)
     needed = _needed(source, plain, found, name)
     left_out = []
@@ -154,9 +154,10 @@ def _is_needed(each: Declaration, found: Sequence[Declaration], needed: set[str]
     return all(other.name in needed for other in found if not other.is_function and other.name in words)
 
 
-def _base(kernel: str) -> str:
-    """Returns a kernel's name without name spaces and a template's arguments."""
-    return kernel.partition("<")[0].strip().rpartition("::")[2]
+def base_name(kernel: str) -> str:
+    """Returns a kernel's name without name spaces, a template's arguments, and the types by which it is one of many."""
+    name = re.sub(r"^\(void \(\*\)\(.*?\)\)", "", kernel, flags=re.DOTALL)
+    return name.partition("<")[0].strip().rpartition("::")[2]
 
 
 def _is_for_host(each: Declaration) -> bool:

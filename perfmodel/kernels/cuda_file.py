@@ -14,7 +14,7 @@ from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct
 from perfmodel.kernels.cuda_declarations import full_name
 from perfmodel.kernels.cuda_host import is_for_graphics, is_of_a_library
 from perfmodel.kernels.cuda_refusals import NAMES, not_named
-from perfmodel.kernels.cuda_source import DeclaredArgument, arguments_of, kernels_in, template_parameters
+from perfmodel.kernels.cuda_source import DeclaredArgument, arguments_of, kernels_in, template_parameters, without_types
 from perfmodel.kernels.opencl_file import included
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.size_expression import Extent
@@ -89,13 +89,16 @@ def cuda_kernel(
     is_text = isinstance(source, str) and ("{" in source or "\n" in source)
     file = "the source" if is_text else str(source)
     name = name or only_kernel(text, file)
-    full = full_name(text, name)
-    if "<" not in name and (parameters := template_parameters(text, name.rpartition("::")[2])):
+    plain, types = without_types(name)
+    full = full_name(text, plain)
+    if "<" not in plain and (parameters := template_parameters(text, plain.rpartition("::")[2])):
         if not all("=" in each for each in parameters):
             raise KernelError(
                 f"kernel {name!r} is a template <{', '.join(parameters)}>; give it arguments: '{name}<…>'"
             )
         full += "<>"
+    if types is not None:
+        full = f"(void (*)({types})){full}"
     try:
         found = compiled(text, full, options)
     except SourceError as error:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from perfmodel.kernels.cuda_declarations import declarations
+from perfmodel.kernels.cuda_declarations import base_name, declarations
 from perfmodel.kernels.cuda_host import is_of_a_library, may_be_needed
+from perfmodel.kernels.cuda_source import types_of
 
 NAMES = "__nv_name_map"
 """NVIDIA's compiler gives this as the place of a name that it was asked for."""
@@ -30,7 +31,7 @@ def refusal(log: str, source: str, kernel: str, file: str, not_found: Sequence[s
         file: what the compiler calls the source.
         not_found: headers that are not there.
     """
-    name = kernel.partition("<")[0].rpartition("::")[2].strip()
+    name = base_name(kernel)
     if any(each.name == name and "<<<" in source[each.start : each.end] for each in declarations(source)):
         return f"kernel {name!r} launches kernels itself, which is not emulated; give those that it launches"
     said = _said(log, file) or "the source is not understood"
@@ -57,13 +58,15 @@ def not_named(source: str, name: str, file: str, why: str, kernels: Sequence[str
     Args:
         why: the compiler's words. kernels: those of the source by name.
     """
+    plain = base_name(name)
     if "instance of overloaded function" in why:
-        return f"{file} has several kernels {name!r} with different arguments; leave one, or rename the others"
+        types = dict.fromkeys(types_of(source, plain))
+        ways = ", ".join(repr(f"{name}({each})") for each in types)
+        return f"{file} has several kernels {name!r}; name one with the types of its arguments, of {ways}"
     if "instance of function template" in why:
         return (
             f"kernel {name!r} of {file} is a template with further arguments; give them all: '{name.split('<')[0]}<…>'"
         )
-    plain = name.partition("<")[0].rpartition("::")[2].strip()
     for each in declarations(source):
         if each.name == plain and "__global__" in each.head and (under := _conditions(source, each.end)):
             conditions = " and ".join(map(repr, under))

@@ -195,7 +195,7 @@ REFUSED = {
     ),
     "two of a name": (
         "__global__ void f(int *x) { x[0] = 1; }\n__global__ void f(float *x) { x[0] = 1; }",
-        "the source has several kernels 'f' with different arguments; leave one, or rename the others",
+        "the source has several kernels 'f'; name one with the types of its arguments, of 'f(int *)', 'f(float *)'",
     ),
     "what a build defines": (
         "__global__ void f(int *x) { x[0] = WIDTH; }",
@@ -214,6 +214,20 @@ REFUSED = {
         "kernel.cu(1): unrecognized token",
     ),
 }
+
+
+def test_one_of_several_kernels_of_a_name() -> None:
+    source = """namespace deep {
+    __global__ void f(int *__restrict__ x);
+    __global__ void f(float *x, const unsigned int number) { x[0] = number; }
+    __global__ void f(int x[]) { x[0] = 1; }
+    template <int N> __global__ void f(int *x, const int *) { x[0] = N; }
+    }"""
+    kernel = Kernel.from_cuda(source, "f(float *, unsigned)", 1, 1, {"x": 1}, number=7)
+    assert emulate(kernel, {"x": np.zeros(1, "float32")}).array("x") == [7]
+    assert numbers_of(source, "deep::f(int *)") == [1]
+    kernel = Kernel.from_cuda(source, "f<3>(int *, const int *)", 1, 1, {"x": 1, "argument_1": 1})
+    assert emulate(kernel, {"x": np.zeros(1, "int32")}).array("x") == [3]
 
 
 def test_a_template_needs_all_of_its_arguments() -> None:
