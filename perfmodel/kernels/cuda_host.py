@@ -278,7 +278,7 @@ _OF_LIBRARIES = re.compile(
 )
 
 _FOR_THE_HOST = re.compile(
-    r"(^|.*/)((cu(blas|fft|sparse|solver|dnn|pti)\w*|curand|nccl|nvml|nvToolsExt\w*"
+    r"(^|.*/)((cu(blas|fft|sparse|solver|dnn|pti)\w*|nccl|nvml|nvToolsExt\w*"
     r"|cuda_(gl|egl|vdpau|d3d\d+)_interop|cuda\w*GL)\.h(pp)?|cub/(device/\w+|util_allocator)\.cuh)$"
 )
 
