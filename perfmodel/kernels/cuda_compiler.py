@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perfmodel.basics.errors import KernelError, SourceError
+from perfmodel.kernels import thrust_headers
 from perfmodel.kernels.cuda_declarations import UNNAMED, base_name, code_of_kernel, without, without_refusals
 from perfmodel.kernels.cuda_host import (
     HEADERS,
@@ -127,9 +128,10 @@ def _compile_kernel_alone(
         if any(each not in headers for each in within):
             headers.update({each: stand_in(each) for each in within})
             continue
-        thrust = [each for each in _INCLUDED.findall(text) if each.startswith("thrust/") and each not in headers]
+        of_thrust = [each for each in _INCLUDED.findall(text) if each.startswith("thrust/") and each not in headers]
+        thrust = [each for each in of_thrust if each not in thrust_headers.UNDERSTOOD]
         if thrust and any(file.startswith(folder) for file, *_ in mistakes for folder in own):
-            headers.update(dict.fromkeys(thrust, ""))
+            headers.update(dict.fromkeys(thrust, thrust_headers.FUNCTIONS))
             continue
         if any('"std"' in said for *_, said in mistakes) and _OF_STD[0] not in given:
             given += _OF_STD

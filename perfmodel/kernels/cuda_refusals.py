@@ -16,7 +16,10 @@ _UNMASKED = re.compile(r'identifier "(__(?:shfl(?:_up|_down|_xor)?|ballot|any|al
 _UNDEFINED = re.compile(r'identifier "(\w+)" is undefined$')
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b[^\n]*", re.MULTILINE)
 _UNCLEAR = {
-    'name followed by "::" must be a class or namespace name': (r"\w+", "is no class or name space that is known"),
+    'name followed by "::" must be a class or namespace name': (
+        r"\w+(?=\s*::)",
+        "is no class or name space that is known",
+    ),
     "qualified name is not allowed": (r"[\w:]+", "is no type that is known"),
 }
 """Words of the compiler's that name nothing: what to name instead, and what of it."""

@@ -134,6 +134,8 @@ def _kernels(source: str) -> Iterator[tuple[str, str, list[str]]]:
         start = head.find("__global__")
         if start >= 0 and (found := called(head[start:])):
             name, place = found
+            if head[start + place + len(name) :].lstrip().startswith("<"):
+                continue  # a template for some of its arguments
             yield name, head[start + place + len(name) :], [" ".join(word.split()) for word in _split(parameters)]
 
 

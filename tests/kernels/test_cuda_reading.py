@@ -230,6 +230,15 @@ def test_one_of_several_kernels_of_a_name() -> None:
     assert emulate(kernel, {"x": np.zeros(1, "int32")}).array("x") == [3]
 
 
+def test_a_template_that_is_defined_for_some_arguments_apart() -> None:
+    source = """template <typename T> __global__ void f(int *x, T y);
+    template <> __global__ void f<float>(int *x, float y) { x[0] = 2 * y; }
+    template <typename T> __global__ void f(int *x, T y) { x[0] = y; }
+    template __global__ void f<short>(int *, short);"""
+    for name, expected in (("f<float>", 14), ("f<short>", 7)):
+        assert numbers_of(source, name, y=7) == [expected]
+
+
 def test_a_template_needs_all_of_its_arguments() -> None:
     source = "template <int N, typename T> __global__ void f(T *x, T y) { x[0] = N; }"
     with pytest.raises(
