@@ -239,19 +239,18 @@ __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {}
 _EMPTY = (
     *(
         "stdio.h",
-        "stdlib.h",
         "time.h",
         "unistd.h",
         "getopt.h",
         "sys/time.h",
         "errno.h",
         "cstdio",
-        "cstdlib",
     ),
     *("ctime", "vector", "map", "set"),
     *("memory", "numeric", "random", "chrono", "thread", "stdexcept", "exception", "omp.h"),
     *("cuda_profiler_api.h", "sys/types.h", "sys/stat.h"),
 )
+_ALLOCATIONS = "#pragma once\nnamespace std { using ::malloc; using ::free; }\n"
 HEADERS: Mapping[str, str] = {
     **dict.fromkeys(_EMPTY, "#pragma once\n"),
     **dict.fromkeys(("stddef.h", "cstddef"), "#pragma once\n"),
@@ -260,6 +259,7 @@ HEADERS: Mapping[str, str] = {
     **dict.fromkeys(("math.h", "cmath"), f"#ifndef M_PI\n{_MATH}#endif\n"),
     **dict.fromkeys(("type_traits", "limits", "utility", "tuple", "array"), _OF_NVIDIA),
     **dict.fromkeys(("iostream", "ostream", "istream", "fstream", "sstream", "iomanip"), _STREAMS),
+    **dict.fromkeys(("stdlib.h", "cstdlib"), _ALLOCATIONS),
     **dict.fromkeys(("string.h", "cstring"), _TEXTS),
     "string": _STRING,
     "algorithm": _ALGORITHM,

@@ -3,7 +3,14 @@ runtime compiler."""
 
 from __future__ import annotations
 
-UNDERSTOOD = frozenset(f"thrust/{name}.h" for name in ("pair", "tuple", "functional", "complex"))
+_ITERATORS = ("counting", "discard", "constant", "transform", "zip", "permutation")
+UNDERSTOOD = frozenset(
+    f"thrust/{name}.h"
+    for name in (
+        *("pair", "tuple", "functional", "complex", "version", "detail/config", "detail/raw_pointer_cast"),
+        *("iterator/iterator_traits", *(f"iterator/{name}_iterator" for name in _ITERATORS)),
+    )
+)
 """Headers of Thrust's that the runtime compiler takes, or that have a stand-in of their own."""
 
 _HEAD = """#ifndef FUNCTIONS_OF_THRUST
@@ -11,6 +18,7 @@ _HEAD = """#ifndef FUNCTIONS_OF_THRUST
 #include <thrust/pair.h>
 #include <thrust/tuple.h>
 #include <thrust/functional.h>
+#include <thrust/detail/raw_pointer_cast.h>
 #define OF_THRUST __host__ __device__ inline
 namespace thrust {
 struct ByItself {};
@@ -24,7 +32,6 @@ struct IsSum {
 template <typename T> OF_THRUST void swap(T &a, T &b) { T c = a; a = b; b = c; }
 template <typename T> OF_THRUST const T &min(const T &a, const T &b) { return b < a ? b : a; }
 template <typename T> OF_THRUST const T &max(const T &a, const T &b) { return a < b ? b : a; }
-template <typename T> OF_THRUST T *raw_pointer_cast(T *pointer) { return pointer; }
 """
 _SEARCHES = """
 template <typename I, typename T, typename L> OF_THRUST I lower_bound(I first, I last, const T &value, L less) {
