@@ -36,6 +36,7 @@ class CompilerProcess:
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
         self._process: subprocess.Popen[str] | None = None
+        self._of_others: list[subprocess.Popen[str]] = []
         self._owner = 0
         self._start()
 
@@ -64,12 +65,17 @@ class CompilerProcess:
         return found["ptx"], found["name"]
 
     def _answer(self, request: str) -> dict[str, str]:
-        if self._process is None or self._owner != os.getpid():
+        if self._owner != os.getpid():
+            self._leave()
+        if self._process is None:
             self._start()
         try:
             line = self._exchanged(request)
         except OSError:
             line = ""
+        except BaseException:  # Ctrl-C: the answer that is under way is not to be taken for the next one
+            self._end()
+            raise
         if not line:
             self._end()
             raise CrashedError
@@ -94,6 +100,14 @@ class CompilerProcess:
             self._end()
             raise OSError(f"{self._path} cannot be loaded")
         self.version: list[int] = json.loads(line)
+
+    def _leave(self) -> None:
+        """Leaves a process to that which it belongs to, of which this one is a fork."""
+        process, self._process = self._process, None
+        if process is not None and process.stdin is not None and process.stdout is not None:
+            process.stdin.close()
+            process.stdout.close()
+            self._of_others.append(process)  # as long as it is known, nobody waits for it
 
     def _end(self) -> None:
         process, self._process = self._process, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -289,6 +290,21 @@ def another_compiler() -> Iterator[None]:
     cuda_compiler._compiler.cache_clear()
     yield
     cuda_compiler._compiler.cache_clear()
+
+
+def test_the_compiler_after_a_crash_and_in_a_forked_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    monkeypatch.setenv("PERFMODEL_NO_CACHE", "1")
+    plain = "__global__ void f(int *x) { x[0] = 1; }"
+    crashing = "template <typename T> __global__ void f(Unknown *a, T *b) { b[0] = a[0]; }"
+    with pytest.raises(SourceError, match='"Unknown" is undefined'):
+        Kernel.from_cuda(crashing, "f<float>", 1, 1, {"a": 1, "b": 1})
+    assert Kernel.from_cuda(plain, "f", 1, 1, {"x": 1}).name == "f"
+    forked = os.fork()
+    if not forked:
+        os._exit(0 if Kernel.from_cuda(plain, "f", 1, 1, {"x": 1}).name == "f" else 1)
+    assert os.waitpid(forked, 0)[1] == 0
+    assert Kernel.from_cuda(plain, "f", 1, 1, {"x": 1}).name == "f"
 
 
 def test_arrays_are_no_numbers_of_elements() -> None:
