@@ -248,7 +248,10 @@ _EMPTY = (
     ),
     *("ctime", "vector", "map", "set"),
     *("memory", "numeric", "random", "chrono", "thread", "stdexcept", "exception", "omp.h"),
-    *("cuda_profiler_api.h", "sys/types.h", "sys/stat.h"),
+    *("cuda_profiler_api.h", "sys/types.h", "sys/stat.h", "sys/mman.h", "sys/resource.h", "sys/ioctl.h", "sys/wait.h"),
+    *(f"{name}.h" for name in ("ctype", "dirent", "fcntl", "libgen", "locale", "malloc", "memory", "pthread", "sched")),
+    *(f"{name}.h" for name in ("semaphore", "setjmp", "signal", "stdarg", "strings", "values", "wchar", "xmmintrin")),
+    *(f"{name}.h" for name in ("emmintrin", "immintrin", "x86intrin", "io", "conio", "process", "direct", "execinfo")),
 )
 _ALLOCATIONS = "#pragma once\nnamespace std { using ::malloc; using ::free; }\n"
 HEADERS: Mapping[str, str] = {

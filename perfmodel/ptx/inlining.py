@@ -28,7 +28,7 @@ from perfmodel.ptx.types import Type
 MOST_INSTRUCTIONS = 500_000
 DEEPEST_CALL = 64
 _PRINTING = frozenset(("vprintf",))
-_MANGLED = re.compile(r"_Z(\d+)(\w+)")
+_LENGTH = re.compile(r"\d+")
 _ALLOCATING = re.compile(r"malloc$|calloc$|realloc$|free$|_Zn[wa]|_Zd[la]")
 _FAILING = frozenset(("__assertfail", "__assert_fail"))
 
@@ -77,10 +77,18 @@ def kernel_of(module: Module, entry: str) -> Kernel:
     )
 
 
+def _plain(name: str) -> str:
+    """Returns a function's own name, of one that a C++ compiler mangled."""
+    found, place = name, 2 + name.startswith("_ZN")
+    while name.startswith("_Z") and (length := _LENGTH.match(name, place)) is not None:
+        place = length.end() + int(length[0])
+        found = name[length.end() : place]
+    return found
+
+
 def _without_body(name: str) -> str:
     """Returns what is wrong with a call of a function that has no body."""
-    plain = _MANGLED.match(name)
-    called = plain[2][: int(plain[1])] if plain else name
+    called = _plain(name)
     if _ALLOCATING.match(name):
         return f"memory that threads allocate ({called!r}) is not emulated; give the kernel an array"
     if name.startswith("cuda"):
@@ -106,7 +114,7 @@ class _Inliner:
             suffix: makes its own names different from those of other calls.
         """
         if depth > DEEPEST_CALL:
-            raise SourceError(f"function {function.name!r} calls itself, in PTX; write it as a loop", "", 0, 1)
+            raise SourceError(f"function {_plain(function.name)!r} calls itself, in PTX; write it as a loop", "", 0, 1)
         own = {variable.name for variable in function.variables}
         names = {**{name: name + suffix for name in own}, **symbols}
         renaming = _Renaming(suffix, names)

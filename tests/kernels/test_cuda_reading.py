@@ -181,6 +181,11 @@ REFUSED = {
         "extern __device__ int other(int n);\n__global__ void f(int *x) { x[0] = other(3); }",
         "function 'other' has no body in the PTX text; give the source that holds it as well",
     ),
+    "a function that calls itself": (
+        "namespace deep { __device__ __noinline__ int sum(int n) { return n > 0 ? n + sum(n - 1) * n : 0; } }\n"
+        "__global__ void f(int *x) { x[0] = deep::sum(x[1]); }",
+        "function 'sum' calls itself, in PTX; write it as a loop",
+    ),
     "memory of its own": (
         "__global__ void f(int *x) { int *p = new int[x[0]]; p[x[1]] = 1; x[0] = p[x[2]]; delete[] p; }",
         "memory that threads allocate ('malloc') is not emulated; give the kernel an array",
@@ -198,7 +203,7 @@ REFUSED = {
         "the source has several kernels 'f'; name one with the types of its arguments, of 'f(int *)', 'f(float *)'",
     ),
     "what a build defines": (
-        "__global__ void f(int *x) { x[0] = WIDTH; }",
+        "#include <strings.h>\n__global__ void f(int *x) { x[0] = WIDTH; }",
         'identifier "WIDTH" is undefined; if builds define it, give the option -DWIDTH=…',
     ),
     "a name space that is not there": (
