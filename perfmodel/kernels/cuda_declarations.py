@@ -24,6 +24,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\.|\\\n)*)", re.MULTILINE)
 _ANY = re.compile(r"[^\n]")
 _GOES_ON = re.compile(r"\s*[;{(]")
+_VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
 _MARK = re.compile(r"[;{}(]")
 _OPERATOR = "operator"
 _LINE = re.compile(r'^\s*#line (\d+)(?: "(.*)")?')
@@ -50,12 +51,15 @@ class Declaration:
 
     @property
     def name(self) -> str:
-        """The function's name, or the type's."""
+        """The name of a function, a type or a variable."""
         bare = _bare(self.head)
+        before, is_given, _ = bare.partition("=")
+        if is_given and "(" not in before and (variable := _VARIABLE.search(before)):
+            return variable[1]
         if function := called(bare[max(bare.find("__global__"), 0) :]):
             return function[0]
         found = re.search(r"\b(?:struct|class|union|enum)\s+(?:class\s+)?(\w+)", bare)
-        found = found or re.search(r"(\w+)\s*$", self.tail)
+        found = found or re.search(r"(\w+)\s*$", self.tail) or _VARIABLE.search(bare)
         return found[1] if found else ""
 
 

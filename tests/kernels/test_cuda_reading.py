@@ -93,6 +93,17 @@ READ = {
         "(Number{1} + Number{2}).n",
         3,
     ),
+    "tables for the host": (
+        """#include <array>
+        struct Choice { const char *name; int times; };
+        constexpr std::array<Choice, 1> choices = { Choice{.name = std::string("all"), .times = 3} };
+        constexpr Missing one{1}, other[2] = {};
+        constexpr int halved(int n) { return n / 2; }
+        constexpr int TIMES = halved(8);
+        static __device__ const int weights[] = {TIMES, halved(6)};""",
+        "weights[threadIdx.x] + TIMES",
+        8,
+    ),
     "types of OpenGL": (
         """#include <GL/glew.h>
         #include <GLFW/glfw3.h>
