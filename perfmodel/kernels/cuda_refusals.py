@@ -15,6 +15,7 @@ _MOST_NAMED = 4
 _UNMASKED = re.compile(r'identifier "(__(?:shfl(?:_up|_down|_xor)?|ballot|any|all))" is undefined')
 _UNDEFINED = re.compile(r'identifier "(\w+)" is undefined$')
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b[^\n]*", re.MULTILINE)
+_NO_MEMBER = re.compile(r'namespace "[^"]*" has no member')
 _UNCLEAR = {
     'name followed by "::" must be a class or namespace name': (
         r"\w+(?=\s*::)",
@@ -35,7 +36,8 @@ def refusal(log: str, source: str, kernel: str, file: str, not_found: Sequence[s
         not_found: headers that are not there.
     """
     name = base_name(kernel)
-    if any(each.name == name and "<<<" in source[each.start : each.end] for each in declarations(source)):
+    own = [source[each.start : each.end] for each in declarations(source) if each.name == name]
+    if any("__global__" in each and "<<<" in each for each in own):
         return f"kernel {name!r} launches kernels itself, which is not emulated; give those that it launches"
     said = _said(log, file) or "the source is not understood"
     undefined = _UNDEFINED.search(said)
@@ -110,8 +112,8 @@ def _said(log: str, file: str) -> str:
     lines = [line.rstrip() for line in log.splitlines() if line.strip()]
     wrong = [line for line in lines if "error" in line] or lines or [""]
     wrong = [line for line in wrong if ": error" in line and not line.startswith(NAMES)] or wrong
-    first = next((line for line in wrong if line.endswith("is undefined")), wrong[0])
-    first = next((line for line in wrong if line.endswith(tuple(_UNCLEAR))), first)  # what is left out brings the rest
+    telling = ("is undefined", *_UNCLEAR)
+    first = next((line for line in wrong if line.endswith(telling) or _NO_MEMBER.search(line)), wrong[0])
     said = first.replace("error:", "").replace("  ", " ").strip()
     place = lines.index(first) if first in lines else len(lines)
     for unclear, (pattern, what) in _UNCLEAR.items():

@@ -83,7 +83,7 @@ def _plain(name: str) -> str:
     while name.startswith("_Z") and (length := _LENGTH.match(name, place)) is not None:
         place = length.end() + int(length[0])
         found = name[length.end() : place]
-    return found
+    return name if name[place : place + 1] == "I" else found  # of a template, whose arguments say which
 
 
 def _without_body(name: str) -> str:

@@ -205,6 +205,11 @@ REFUSED = {
         "__global__ void g(int *x) { x[0] = 1; }\n__global__ void f(int *x) { g<<<1, 1>>>(x); }",
         "kernel 'f' launches kernels itself, which is not emulated",
     ),
+    "a type that its library's stand-in has not": (
+        "#include <torch/extension.h>\n__global__ void f(torch::Unknown<float> x, int *y) { y[0] = x[0]; }\n"
+        "namespace host { void f(int *x) { ::f<<<1, 1>>>(x, x); } }",
+        'namespace "torch" has no member "Unknown"',
+    ),
     "references to textures": (
         "texture<float, 2, cudaReadModeElementType> image;\n__global__ void f(float *x) { x[0] = tex2D(image, 1, 2); }",
         'identifier "image" is undefined: references to textures are gone since CUDA 12, and textures are not emulated',
