@@ -24,7 +24,7 @@ class CrashedError(Exception):
 
 
 class CompilerProcess:
-    """A process with a compiler, which starts anew after a crash, and in processes that were forked from this one.
+    """A process with a compiler, which starts with the first source, and anew after a crash and in forked processes.
 
     Args:
         path: of the compiler's library.
@@ -38,7 +38,7 @@ class CompilerProcess:
         self._process: subprocess.Popen[str] | None = None
         self._of_others: list[subprocess.Popen[str]] = []
         self._owner = 0
-        self._start()
+        self.version = nvrtc.version(nvrtc.load(str(path)))
 
     def made(
         self, source: str, file: str, name: str, options: Sequence[str], headers: Mapping[str, str]
@@ -81,13 +81,12 @@ class CompilerProcess:
             raise CrashedError
         return dict(json.loads(line))
 
-    def _exchanged(self, request: str = "") -> str:
+    def _exchanged(self, request: str) -> str:
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             return ""
-        if request:
-            process.stdin.write(f"{request}\n")
-            process.stdin.flush()
+        process.stdin.write(f"{request}\n")
+        process.stdin.flush()
         return process.stdout.readline()
 
     def _start(self) -> None:
@@ -95,11 +94,6 @@ class CompilerProcess:
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         self._process = subprocess.Popen(command, **pipes, encoding="utf-8")
         self._owner = os.getpid()
-        line = self._exchanged()
-        if not line:
-            self._end()
-            raise OSError(f"{self._path} cannot be loaded")
-        self.version: list[int] = json.loads(line)
 
     def _leave(self) -> None:
         """Leaves a process to that which it belongs to, of which this one is a fork."""

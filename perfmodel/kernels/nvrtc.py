@@ -76,9 +76,8 @@ def _error(library: Any, status: int) -> str:
 
 
 def _serve(path: str) -> None:
-    """Answers requests until there are no more; the first answer is the version."""
+    """Answers requests until there are no more."""
     library = load(path)
-    print(json.dumps(version(library)), flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(library, json.loads(line))), flush=True)
 
