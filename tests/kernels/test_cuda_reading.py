@@ -287,7 +287,7 @@ def test_pointers_within_structs() -> None:
     """A launch gives numbers of a struct; kernels that go to where one of them points are told so."""
     source = """struct Rows { float *data; long n; };
     __global__ void f(Rows of, int *x) { if (threadIdx.x < of.n) x[threadIdx.x] = of.data[threadIdx.x]; }"""
-    numbers = {f"of_{place}": value for place, value in enumerate((0, 0, 1, 0))}
+    numbers: dict[str, Any] = {f"of_{place}": value for place, value in enumerate((0, 0, 1, 0))}
     kernel = Kernel.from_cuda(source, "f", 1, 32, {"x": 32}, **numbers)
     with pytest.raises(PerfmodelError, match="pass by itself what of points to: pointers within structs cannot be giv"):
         emulate(kernel)
