@@ -226,8 +226,9 @@ struct string {
 _COMPLEX = """#pragma once
 #include <cuda/std/complex>
 namespace thrust {
-using cuda::std::complex; using cuda::std::abs; using cuda::std::arg; using cuda::std::norm; using cuda::std::conj;
-using cuda::std::polar; using cuda::std::exp; using cuda::std::log; using cuda::std::pow; using cuda::std::sqrt;
+using ::cuda::std::complex; using ::cuda::std::abs; using ::cuda::std::arg; using ::cuda::std::norm;
+using ::cuda::std::conj; using ::cuda::std::polar; using ::cuda::std::exp; using ::cuda::std::log;
+using ::cuda::std::pow; using ::cuda::std::sqrt;
 }
 """
 """Thrust's complex numbers are those of CUDA's own standard library, by another name."""

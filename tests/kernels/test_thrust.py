@@ -63,6 +63,18 @@ def test_loops() -> None:
     np.testing.assert_array_equal(found, [9, 3, 8, 5, 3, 12, 14, 19, 9, 1])
 
 
+def test_complex_numbers_beside_iterators() -> None:
+    """Thrust has a name space of its own that is called cuda."""
+    source = """#include <thrust/device_vector.h>
+    #include <thrust/iterator/counting_iterator.h>
+    #include <thrust/complex.h>
+    __global__ void f(float *x) {
+      thrust::counting_iterator<int> from(3);
+      x[0] = thrust::abs(thrust::complex<float>(from[0], from[1]));
+    }"""
+    assert emulate(Kernel.from_cuda(source, "f", 1, 1, {"x": 1}), groups="all").array("x")[0] == 5
+
+
 def test_random_numbers() -> None:
     """The engine is the C++ library's minimal standard one, which Python's whole numbers can follow."""
     found = emulate(Kernel.from_cuda(SOURCE, "draw", 1, 128, {"x": 128, "y": 256}))
