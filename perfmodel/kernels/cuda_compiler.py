@@ -13,7 +13,14 @@ from typing import Any
 
 from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels import thrust_headers
-from perfmodel.kernels.cuda_declarations import UNNAMED, base_name, code_of_kernel, without, without_refusals
+from perfmodel.kernels.cuda_declarations import (
+    UNNAMED,
+    base_name,
+    code_of_kernel,
+    without,
+    without_refusals,
+    without_unmentioned,
+)
 from perfmodel.kernels.cuda_host import (
     HEADERS,
     PRE_INCLUDED,
@@ -117,6 +124,9 @@ def _compile_kernel_alone(
         except RefusedError as error:
             log = str(error)
         except CrashedError:
+            if (left := without_unmentioned(text, name)) is not None:
+                text = left
+                continue
             raise SourceError(
                 f"NVIDIA's compiler crashes on what kernel {base_name(name)!r} needs of its source; give a smaller one"
             ) from None

@@ -123,6 +123,20 @@ def without(source: str, places: Sequence[tuple[str, int]], kernel: str) -> str 
     return _blanked(source, left_out) if left_out else None
 
 
+def without_unmentioned(source: str, kernel: str) -> str | None:
+    """Returns a source without all that a kernel mentions nowhere, nor anything that it mentions; None for the same.
+
+    Calls of macros stay, as they may make what has other names.
+    """
+    name = base_name(kernel)
+    plain, found = _found(source)
+    needed = _needed(source, plain, found, name)
+    macros = {macro for macro, _ in _macros(source)}
+    spare = [each for each in found if each.name not in macros and not _is_needed(each, found, needed)]
+    left = _blanked(source, [(each.start, each.end) for each in spare])
+    return None if left == source else left
+
+
 def _needed(source: str, plain: str, found: Sequence[Declaration], kernel: str) -> set[str]:
     """Returns all words that a kernel mentions, and what it mentions in turn, macros among them.
 

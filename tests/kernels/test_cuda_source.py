@@ -15,7 +15,7 @@ import perfmodel as pm
 from perfmodel import Kernel, emulate
 from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels import cuda_compiler, cuda_toolkit
-from perfmodel.kernels.cuda_declarations import code_of_kernel
+from perfmodel.kernels.cuda_declarations import code_of_kernel, without_unmentioned
 from perfmodel.kernels.cuda_source import arguments_of, kernels_in
 from perfmodel.vocabulary.named_features import feature
 
@@ -109,6 +109,20 @@ int main() {
   total<float><<<4, 256, 32>>>(x, z, 1000);
 }
 """
+
+
+def test_what_a_kernel_mentions_nowhere() -> None:
+    source = """#define MADE(name) __device__ int made_##name() { return 1; }
+    MADE(one)
+    struct Spare { int n; };
+    __device__ int spare(Spare of) { return of.n; }
+    __device__ int needed() { return made_one(); }
+    template <typename T> __global__ void f(T *x) { x[0] = needed(); }"""
+    left = without_unmentioned(source, "f<int>")
+    assert left is not None
+    assert "spare" not in left.lower()
+    assert all(each in left for each in ("MADE(one)", "int needed()", "void f("))
+    assert without_unmentioned(left, "f<int>") is None
 
 
 def test_functions_for_the_host_are_taken_out() -> None:
