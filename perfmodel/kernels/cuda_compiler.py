@@ -3,7 +3,6 @@ disk."""
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,15 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from perfmodel.basics.errors import KernelError, SourceError
-from perfmodel.kernels.cuda_declarations import UNNAMED, code_of_kernel, without, without_refusals
+from perfmodel.kernels import thrust_headers
+from perfmodel.kernels.cuda_declarations import (
+    UNNAMED,
+    base_name,
+    code_of_kernel,
+    without,
+    without_refusals,
+    without_unmentioned,
+)
 from perfmodel.kernels.cuda_host import (
     HEADERS,
     PRE_INCLUDED,
     is_for_the_host,
-    is_of_a_library,
-    may_be_needed,
     stand_in,
 )
+from perfmodel.kernels.cuda_process import CompilerProcess, CrashedError, RefusedError
+from perfmodel.kernels.cuda_refusals import refusal
 from perfmodel.kernels.cuda_toolkit import toolkits
 from perfmodel.kernels.hip_headers import HIP_HEADERS
 from perfmodel.kernels.ptx_cache import kept
@@ -29,16 +36,20 @@ from perfmodel.kernels.ptx_cache import kept
 USUAL_TARGET = "compute_90"
 """The target where options name none: an H200."""
 _LINES = "-lineinfo"
-_BUILTINS = "libnvrtc-builtins.so.*"
 _FILE = f"/{UNNAMED}"
 """The source's name in PTX, the same from every working folder, as times are kept by the text."""
 
 
 _MOST_ROUNDS = 64
 """So often a source is compiled again without what was not understood."""
+_OF_THE_SYSTEM = ("-D__linux__=1", "-D__linux=1", "-D__unix__=1")
+"""Compilers for the host define these, by which sources choose between systems."""
+_WORDS_OF_GCC = (
+    *("-D__extension__=", "-Dregister=", "-D__asm__=asm", "-D__asm=asm", "-D__volatile__=volatile"),
+    *("-D__inline__=inline", "-D__inline=inline", "-D__const=const", "-D__signed__=signed"),
+)
+_OF_NVCC = "-D__NVCC__=1"
 _OF_STD = [f"--pre-include={header}" for header in ("limits", "algorithm")]
-_MOST_NAMED = 4
-_UNMASKED = re.compile(r'identifier "(__(?:shfl(?:_up|_down|_xor)?|ballot|any|all))" is undefined')
 _MISTAKE = re.compile(r"^/?(.*?)\((\d+)\): (?:catastrophic )?error\b:?\s*(.*)$", re.MULTILINE)
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _OWN = {"cuda_runtime.h", "cuda.h", "device_launch_parameters.h"}
@@ -84,16 +95,12 @@ def compiled(source: str, name: str, options: Sequence[str] = ()) -> CompiledTex
             if not absent:
                 ptx, lowered = _compile(compiler, source, name, chosen, HEADERS)
                 return {"ptx": ptx, "name": lowered, "not_found": []}
-        except _RefusedError:
+        except (RefusedError, CrashedError):
             pass  # functions for the host may be what is not understood
         return _compile_kernel_alone(compiler, source, name, chosen, absent)
 
-    found = kept([source, name, chosen, _version(compiler.library), _FILE], compile_)
+    found = kept([source, name, chosen, compiler.process.version, _FILE], compile_)
     return CompiledText(str(found["ptx"]), str(found["name"]), tuple(found.get("not_found", ())))
-
-
-class _RefusedError(Exception):
-    """Raised where the compiler refuses a source; its message is the compiler's log."""
 
 
 def _compile_kernel_alone(
@@ -105,8 +112,8 @@ def _compile_kernel_alone(
     given = [
         *options,
         "-default-device",
-        "-D__extension__=",
-        "-Dregister=",
+        *_WORDS_OF_GCC,
+        *_OF_THE_SYSTEM,
         *(f"--pre-include={header}" for header in PRE_INCLUDED),
     ]
     own = [str(folder).lstrip("/") for folder in compiler.headers]
@@ -114,8 +121,15 @@ def _compile_kernel_alone(
         try:
             ptx, lowered = _compile(compiler, text, name, given, headers)
             return {"ptx": ptx, "name": lowered, "not_found": _not_found(headers)}
-        except _RefusedError as error:
+        except RefusedError as error:
             log = str(error)
+        except CrashedError:
+            if (left := without_unmentioned(text, name)) is not None:
+                text = left
+                continue
+            raise SourceError(
+                f"NVIDIA's compiler crashes on what kernel {base_name(name)!r} needs of its source; give a smaller one"
+            ) from None
         mistakes = _MISTAKE.findall(log)
         if missing := [found for *_, said in mistakes for found in _NOT_FOUND.findall(said)]:
             headers.update({each: stand_in(each) for each in missing})
@@ -124,9 +138,10 @@ def _compile_kernel_alone(
         if any(each not in headers for each in within):
             headers.update({each: stand_in(each) for each in within})
             continue
-        thrust = [each for each in _INCLUDED.findall(text) if each.startswith("thrust/") and each not in headers]
+        of_thrust = [each for each in _INCLUDED.findall(text) if each.startswith("thrust/") and each not in headers]
+        thrust = [each for each in of_thrust if each not in thrust_headers.UNDERSTOOD]
         if thrust and any(file.startswith(folder) for file, *_ in mistakes for folder in own):
-            headers.update(dict.fromkeys(thrust, ""))
+            headers.update(dict.fromkeys(thrust, thrust_headers.FUNCTIONS))
             continue
         if any('"std"' in said for *_, said in mistakes) and _OF_STD[0] not in given:
             given += _OF_STD
@@ -135,27 +150,13 @@ def _compile_kernel_alone(
             text = without_refusals(text)
             continue
         left = without(text, [(file, int(line)) for file, line, _ in mistakes], name)
+        if left is None and "__NVCC__" in source and _OF_NVCC not in given:
+            given.append(_OF_NVCC)
+            left = code_of_kernel(source, name)
         if left is None:
             break
         text = left
-    missing = sorted(filter(may_be_needed, _not_found(headers)), key=is_of_a_library)[:_MOST_NAMED]
-    said = _said(log) or "the source is not understood"
-    if unmasked := _UNMASKED.search(said):
-        raise SourceError(
-            f"{said}: functions of warps without a mask are gone for this architecture; write {unmasked[1]}_sync, or "
-            "give the option --gpu-architecture=compute_60"
-        )
-    raise SourceError(said + _remedy(missing))
-
-
-def _remedy(missing: Sequence[str]) -> str:
-    """Returns what to do about headers that were not found, to be said behind an error."""
-    if not missing:
-        return ""
-    # A source reads no files but those in its folder and in the given ones, wherever its ways lead.
-    above = any(".." in each.split("/") for each in missing)
-    which = ", for ../ a folder that holds both the header and the source" if above else ""
-    return f"; not found: {', '.join(missing)}; give their folders (--include{which})"
+    raise SourceError(refusal(log, source, name, _FILE, _not_found(headers)))
 
 
 def _absent(source: str, options: Sequence[str]) -> list[str]:
@@ -177,9 +178,9 @@ def _not_found(headers: Mapping[str, str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Compiler:
-    """The compiler's library, and the folders of its headers."""
+    """The compiler, and the folders of its headers."""
 
-    library: Any
+    process: CompilerProcess
     headers: Sequence[Path]
 
 
@@ -189,21 +190,11 @@ def _compiler() -> _Compiler:
     for toolkit in toolkits():
         for path in toolkit.libraries():
             with suppress(OSError):
-                for part in sorted(path.parent.glob(_BUILTINS)):  # CUDA 13's package does not find it by itself
-                    ctypes.CDLL(str(part))
-                library = ctypes.CDLL(str(path))
-                library.nvrtcGetErrorString.restype = ctypes.c_char_p
-                return _Compiler(library, toolkit.headers())
+                return _Compiler(CompilerProcess(path), toolkit.headers())
     raise KernelError(
         "CUDA C++ needs NVIDIA's compiler NVRTC, which is not installed; add it by pip install 'perfmodel[nvidia]', or "
         "give PTX text to Kernel.from_ptx"
     )
-
-
-def _version(library: Any) -> list[int]:
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
-    return [major.value, minor.value]
 
 
 def _compile(
@@ -211,65 +202,13 @@ def _compile(
 ) -> tuple[str, str]:
     """Returns the PTX of a kernel, and the name that it has there.
 
-    NVRTC ends the process where it is asked for a template among whose parameters is a type that it doesn't know; so
-    what it refuses without being asked for one comes first.
+    NVRTC ends its process where it is asked for a template among whose parameters is a type that it doesn't know; what
+    it refuses without being asked for one says why.
     """
-    if "<" in name:
-        _made(compiler, source, "", options, usual)
-    return _made(compiler, source, name, options, usual)
-
-
-def _made(
-    compiler: _Compiler, source: str, name: str, options: Sequence[str], usual: Mapping[str, str]
-) -> tuple[str, str]:
-    library, program = compiler.library, ctypes.c_void_p()
     headers = {**usual, **HIP_HEADERS}
-    contents, names = (
-        (ctypes.c_char_p * len(headers))(*(text.encode() for text in texts)) for texts in (headers.values(), headers)
-    )
-    made = library.nvrtcCreateProgram(
-        ctypes.byref(program), source.encode(), _FILE.encode(), len(headers), contents, names
-    )
-    _check(library, made)
+    given = [*options, *(f"-I{folder}" for folder in compiler.headers)]
     try:
-        if name:
-            _check(library, library.nvrtcAddNameExpression(program, name.encode()))
-        given = [*options, *(f"-I{folder}" for folder in compiler.headers)]
-        array = (ctypes.c_char_p * len(given))(*(option.encode() for option in given))
-        status = library.nvrtcCompileProgram(program, len(given), array)
-        if status:
-            raise _RefusedError(_text(library, program, "ProgramLog") or _error(library, status))
-        if not name:
-            return "", ""
-        lowered = ctypes.c_char_p()
-        _check(library, library.nvrtcGetLoweredName(program, name.encode(), ctypes.byref(lowered)))
-        text = (lowered.value or b"").decode()
-        return _text(library, program, "PTX"), text
-    finally:
-        library.nvrtcDestroyProgram(ctypes.byref(program))
-
-
-def _text(library: Any, program: Any, what: str) -> str:
-    size = ctypes.c_size_t()
-    getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
-    buffer = ctypes.create_string_buffer(max(size.value, 1))
-    getattr(library, f"nvrtcGet{what}")(program, buffer)
-    return buffer.value.decode(errors="replace")
-
-
-def _said(log: str) -> str:
-    """Returns the first error of the compiler's log, in one line."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    wrong = [line for line in lines if "error" in line] or lines or [""]
-    first = next((line for line in wrong if line.endswith("is undefined")), wrong[0])
-    said = first.replace("error:", "").replace("  ", " ").strip()
-    return said.removeprefix("/") if said.startswith(_FILE) else said
-
-
-def _error(library: Any, status: int) -> str:
-    return (library.nvrtcGetErrorString(status) or b"").decode()
-
-
-def _check(library: Any, status: int) -> None:
-    if status:
-        raise KernelError(f"NVIDIA's compiler fails ({_error(library, status)}); look at the source and its options")
+        return compiler.process.made(source, _FILE, name, given, headers)
+    except CrashedError:
+        compiler.process.made(source, _FILE, "", given, headers)
+        raise

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
+
+from perfmodel.kernels.cuda_heads import called, closing, parted
+from perfmodel.kernels.cuda_members import for_the_host
 
 UNNAMED = "kernel.cu"
 """A source is called so of which no line says its name."""
@@ -18,8 +22,11 @@ _START = re.compile(r"\b(?:template|extern|static|inline|__global__|__device__|_
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b[^\n]*", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\.|\\\n)*)", re.MULTILINE)
-_TEMPLATE = re.compile(r"\btemplate\s*(?=<)")
-_ATTRIBUTE = re.compile(r"\b(?:alignas|noexcept|decltype|__\w+__)\s*\(")
+_ANY = re.compile(r"[^\n]")
+_GOES_ON = re.compile(r"\s*[;{(]")
+_VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
+_MARK = re.compile(r"[;{}(]")
+_OPERATOR = "operator"
 _LINE = re.compile(r'^\s*#line (\d+)(?: "(.*)")?')
 
 
@@ -44,12 +51,15 @@ class Declaration:
 
     @property
     def name(self) -> str:
-        """The function's name, or the type's."""
+        """The name of a function, a type or a variable."""
         bare = _bare(self.head)
-        found = re.search(r"(\w+)\s*(?:<[^()]*>\s*)?\(", bare) or re.search(
-            r"\b(?:struct|class|union|enum)\s+(?:class\s+)?(\w+)", bare
-        )
-        found = found or re.search(r"(\w+)\s*$", self.tail)
+        before, is_given, _ = bare.partition("=")
+        if is_given and "(" not in before and (variable := _VARIABLE.search(before)):
+            return variable[1]
+        if function := called(bare[max(bare.find("__global__"), 0) :]):
+            return function[0]
+        found = re.search(r"\b(?:struct|class|union|enum)\s+(?:class\s+)?(\w+)", bare)
+        found = found or re.search(r"(\w+)\s*$", self.tail) or _VARIABLE.search(bare)
         return found[1] if found else ""
 
 
@@ -59,7 +69,7 @@ def code_of_kernel(source: str, kernel: str) -> str:
     Args:
         kernel: the name, of a template with its arguments.
     """
-    name = _base(kernel)
+    name = base_name(kernel)
     found = _found(source)[1]
     kernels = [each for each in found if each.is_function and "__global__" in each.head]
     is_seen = any(each.name == name for each in kernels)  # or a macro makes it
@@ -73,7 +83,9 @@ def full_name(source: str, kernel: str) -> str:
     if "::" not in name:
         for each in declarations(source):
             if each.is_function and "__global__" in each.head and each.name == name.strip():
-                return "::".join((*each.spaces, name)) + opening + arguments
+                own = re.search(rf"((?:\w+\s*::\s*)*)\b{re.escape(each.name)}\s*\(", each.head)
+                qualifiers = re.findall(r"\w+", own[1]) if own else ()
+                return "::".join((*each.spaces, *qualifiers, name)) + opening + arguments
     return kernel
 
 
@@ -81,12 +93,12 @@ def without(source: str, places: Sequence[tuple[str, int]], kernel: str) -> str 
     """Returns a source without the declarations at which a compiler found mistakes; None where none may be left out.
 
     A function or a type is left out only where the kernel doesn't mention it, nor anything that it mentions; so nothing
-    else can take its place unnoticed.
+    else can take its place unnoticed. Of a type that it does mention, members for the host may be left out.
 
     Args:
         places: files, as the source's ``#line`` has them, with lines.
     """
-    name, at = _base(kernel), _offsets(source, places)
+    name, at, macros = base_name(kernel), _offsets(source, places), _macros_of_device(source)
     plain, found = _found(source)
     needed = _needed(source, plain, found, name)
     left_out = []
@@ -101,17 +113,44 @@ def without(source: str, places: Sequence[tuple[str, int]], kernel: str) -> str 
             continue
         if each.name == name and "__global__" in each.head:
             continue
-        if each.may_stand_for_others and (not each.name or each.name in needed):
+        is_needed = _is_needed(each, found, needed)
+        if each.may_stand_for_others and is_needed:
+            if _TYPE.search(_bare(each.head)):
+                opening = each.start + len(each.head)
+                left_out += for_the_host(plain, opening, each.name, wrong, lambda head: _is_of_device(head, macros))
             continue
         left_out.append((each.start, each.end))
     return _blanked(source, left_out) if left_out else None
 
 
+def without_unmentioned(source: str, kernel: str) -> str | None:
+    """Returns a source without all that a kernel mentions nowhere, nor anything that it mentions; None for the same.
+
+    Calls of macros stay, as they may make what has other names.
+    """
+    name = base_name(kernel)
+    plain, found = _found(source)
+    needed = _needed(source, plain, found, name)
+    macros = {macro for macro, _ in _macros(source)}
+    spare = [each for each in found if each.name not in macros and not _is_needed(each, found, needed)]
+    left = _blanked(source, [(each.start, each.end) for each in spare])
+    return None if left == source else left
+
+
 def _needed(source: str, plain: str, found: Sequence[Declaration], kernel: str) -> set[str]:
-    """Returns all words that a kernel mentions, and what it mentions in turn, macros among them."""
+    """Returns all words that a kernel mentions, and what it mentions in turn, macros among them.
+
+    Operators are mentioned by none by name: one is taken to be where all types of the source that its head names are.
+    """
     said: dict[str, set[str]] = defaultdict(set)
+    types = {each.name for each in found if not each.is_function}
+    operators: list[tuple[set[str], set[str]]] = []
     for each in found:
-        said[each.name].update(_WORD.findall(plain[each.start : each.end]))
+        words = set(_WORD.findall(plain[each.start : each.end]))
+        if each.name == _OPERATOR:
+            operators.append((types.intersection(_WORD.findall(each.head)), words))
+        else:
+            said[each.name].update(words)
     for name, text in _macros(source):
         said[name].update(_WORD.findall(text))
     needed, left = {kernel}, [kernel]
@@ -119,12 +158,24 @@ def _needed(source: str, plain: str, found: Sequence[Declaration], kernel: str) 
         new = said.get(left.pop(), set()) - needed
         needed |= new
         left += new
+        if not left:
+            new = {word for named, words in operators if named <= needed for word in words} - needed
+            needed |= new
+            left += new
     return needed
 
 
-def _base(kernel: str) -> str:
-    """Returns a kernel's name without name spaces and a template's arguments."""
-    return kernel.partition("<")[0].strip().rpartition("::")[2]
+def _is_needed(each: Declaration, found: Sequence[Declaration], needed: set[str]) -> bool:
+    if each.name != _OPERATOR:
+        return not each.name or each.name in needed
+    words = _WORD.findall(each.head)
+    return all(other.name in needed for other in found if not other.is_function and other.name in words)
+
+
+def base_name(kernel: str) -> str:
+    """Returns a kernel's name without name spaces, a template's arguments, and the types by which it is one of many."""
+    name = re.sub(r"^\(void \(\*\)\(.*?\)\)", "", kernel, flags=re.DOTALL)
+    return name.partition("<")[0].strip().rpartition("::")[2]
 
 
 def _is_for_host(each: Declaration) -> bool:
@@ -135,12 +186,11 @@ def _found(source: str) -> tuple[str, list[Declaration]]:
     """Returns a source without comments, strings and directives, and its declarations."""
     plain = _plain(source)
     macros = _macros_of_device(source)
-    return plain, [
-        replace(
-            each, is_for_device=bool(_OF_DEVICE.search(each.head)) or not macros.isdisjoint(_WORD.findall(each.head))
-        )
-        for each in declarations(source)
-    ]
+    return plain, [replace(each, is_for_device=_is_of_device(each.head, macros)) for each in declarations(source)]
+
+
+def _is_of_device(head: str, macros: Set[str]) -> bool:
+    return bool(_OF_DEVICE.search(head)) or not macros.isdisjoint(_WORD.findall(head))
 
 
 def _macros_of_device(source: str) -> set[str]:
@@ -191,18 +241,25 @@ def _with_one_branch(code: str) -> str:
 
 
 def _blank(text: str, pattern: re.Pattern[str]) -> str:
-    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    return pattern.sub(lambda match: _ANY.sub(" ", match[0]), text)
 
 
 def _blanked(source: str, spans: Sequence[tuple[int, int]]) -> str:
     """Returns a source with blanks in these places; lines and directives stay."""
-    directives = {place for match in _DIRECTIVE.finditer(_blank(source, _SKIPPED)) for place in range(*match.span())}
-    kept = list(source)
-    for start, end in spans:
-        for place in range(start, end):
-            if kept[place] != "\n" and place not in directives:
-                kept[place] = " "
-    return "".join(kept)
+    stays = [match.span() for match in _DIRECTIVE.finditer(_blank(source, _SKIPPED))]
+    kept: list[str] = []
+    place = 0
+    for start, end in sorted(spans):
+        kept.append(source[place:start])
+        place = max(place, start)
+        for opening, closing_ in stays[bisect_left(stays, (place, 0)) :]:
+            if opening >= end:
+                break
+            kept += [_ANY.sub(" ", source[place:opening]), source[opening:closing_]]
+            place = closing_
+        kept.append(_ANY.sub(" ", source[place:end]))
+        place = max(place, end)
+    return "".join([*kept, source[place:]])
 
 
 def without_refusals(source: str) -> str:
@@ -214,28 +271,42 @@ def _offsets(source: str, places: Sequence[tuple[str, int]]) -> list[int]:
     """Returns where lines of files begin that are parts of a source."""
     wanted, found = set(places), []
     file, number, offset = UNNAMED, 0, 0
-    for line in source.splitlines(keepends=True):
+    for line in source.split("\n"):
         number += 1
         if said := _LINE.match(line):
             file, number = said[2] or file, int(said[1]) - 1
         elif (file, number) in wanted:
             found.append(offset + len(line) - len(line.lstrip()))
-        offset += len(line)
+        offset += len(line) + 1
     return found
 
 
 @lru_cache(maxsize=4)
 def declarations(source: str) -> tuple[Declaration, ...]:
     """Returns a source's declarations outside of all functions and types, those in namespaces too."""
-    return tuple(_declarations(_plain(source)))
+    return tuple(_declarations(_plain(source), _whole_macros(source)))
 
 
-def _declarations(plain: str) -> Iterator[Declaration]:
-    """Yields the declarations of a text without comments, strings and directives, those in namespaces too."""
+def _whole_macros(source: str) -> set[str]:
+    """Returns the macros whose calls are declarations, and need no semicolon behind them."""
+    macros = {name: re.sub(r"^\([^()]*\)", "", text).rstrip("\\ \t\n") for name, text in _macros(source)}
+    found = {name for name, text in macros.items() if text.endswith((";", "}"))}
+    lasts = {name: last[1] for name, text in macros.items() if (last := re.search(r"(\w+)\s*\([^()]*\)$", text))}
+    while more := {name for name, last in lasts.items() if last in found} - found:
+        found |= more
+    return found
+
+
+def _declarations(plain: str, macros: Set[str]) -> Iterator[Declaration]:
+    """Yields the declarations of a text without comments, strings and directives, those in namespaces too.
+
+    Args:
+        macros: those whose calls are declarations.
+    """
     start = place = 0
     spaces: list[str] = []
-    while place < len(plain):
-        mark = plain[place]
+    while (found := _MARK.search(plain, place)) is not None:
+        place, mark = found.start(), found[0]
         if mark == ";":
             yield Declaration(start, place + 1, plain[start:place], False)
             start = place = place + 1
@@ -243,8 +314,12 @@ def _declarations(plain: str) -> Iterator[Declaration]:
             start = place = place + 1
             del spaces[-1:]
         elif mark == "(":
+            is_whole = plain[start:place].strip() in macros
             place = closing(plain, place)
-        elif mark == "{":
+            if is_whole and not _GOES_ON.match(plain, place):
+                yield Declaration(start, place, plain[start:place], False)
+                start = place
+        else:
             head = plain[start:place]
             space = re.search(r"\bnamespace\b\s*([\w:]*)", head)
             if space or re.fullmatch(r"\s*extern\s*", head):
@@ -266,40 +341,9 @@ def _declarations(plain: str) -> Iterator[Declaration]:
                 yield Declaration(start, end, head, False, tail=plain[body:end].rstrip("; \n"))
                 start = end
             place = end
-        else:
-            place += 1
     if plain[start:].strip():  # calls of macros without a semicolon
         yield Declaration(start, len(plain), plain[start:], False)
 
 
-def parted(head: str) -> tuple[str, str]:
-    """Returns the head of a declaration without its templates' parameters, attributes, and an operator's signs; and the
-    parameters of its last template."""
-    place, parameters = 0, ""
-    while (found := _TEMPLATE.search(head, place)) is not None:
-        depth = inside = 0
-        for end in range(found.end(), len(head)):
-            inside += (head[end] == "(") - (head[end] == ")")
-            depth += 0 if inside else (head[end] == "<") - (head[end] == ">")
-            if depth == 0 and not inside:
-                break
-        parameters, head = head[found.end() + 1 : end], head[: found.start()] + head[end + 1 :]
-        place = found.start()
-    head = re.sub(r"\[\[.*?\]\]|\boperator\s*[^\s\w(]+", " operator ", head)
-    while (attribute := _ATTRIBUTE.search(head)) is not None:
-        head = f"{head[: attribute.start()]} {head[closing(head, attribute.end() - 1) :]}"
-    return head, parameters
-
-
 def _bare(head: str) -> str:
     return parted(head)[0]
-
-
-def closing(text: str, opening: int, pair: str = "()") -> int:
-    """Returns the place behind the bracket that closes one."""
-    depth = 0
-    for place in range(opening, len(text)):
-        depth += (text[place] == pair[0]) - (text[place] == pair[1])
-        if depth == 0:
-            return place + 1
-    return len(text)

@@ -12,8 +12,9 @@ import numpy as np
 from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError
 from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct, check_known
 from perfmodel.kernels.cuda_declarations import full_name
-from perfmodel.kernels.cuda_host import is_of_a_library
-from perfmodel.kernels.cuda_source import DeclaredArgument, arguments_of, kernels_in, template_parameters
+from perfmodel.kernels.cuda_host import is_for_graphics, is_of_a_library
+from perfmodel.kernels.cuda_refusals import NAMES, not_named
+from perfmodel.kernels.cuda_source import DeclaredArgument, arguments_of, kernels_in, template_parameters, without_types
 from perfmodel.kernels.opencl_file import included
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.size_expression import Extent
@@ -76,10 +77,6 @@ class CompiledKernel:
         return PtxProgram(self.text, self.entry, self.name, grid, block, declared, shared, assumptions)
 
 
-_NAMES = "__nv_name_map"
-"""NVIDIA's compiler gives this as the place of a name that it was asked for."""
-
-
 def cuda_kernel(
     source: str | Path, name: str | None, options: Sequence[str] = (), folders: Sequence[str | Path] = ()
 ) -> CompiledKernel:
@@ -92,21 +89,25 @@ def cuda_kernel(
     is_text = isinstance(source, str) and ("{" in source or "\n" in source)
     file = "the source" if is_text else str(source)
     name = name or only_kernel(text, file)
-    full = full_name(text, name)
-    if "<" not in name and (parameters := template_parameters(text, name.rpartition("::")[2])):
+    plain, types = without_types(name)
+    full = full_name(text, plain)
+    if "<" not in plain and (parameters := template_parameters(text, plain.rpartition("::")[2])):
         if not all("=" in each for each in parameters):
             raise KernelError(
                 f"kernel {name!r} is a template <{', '.join(parameters)}>; give it arguments: '{name}<…>'"
             )
         full += "<>"
+    if types is not None:
+        full = f"(void (*)({types})){full}"
     try:
         found = compiled(text, full, options)
     except SourceError as error:
         place, _, why = str(error).partition(": ")
-        if not place.startswith(_NAMES):
+        if not place.startswith(NAMES):
             raise
-        names = ", ".join(kernels_in(text)) or "none"
-        raise KernelError(f"{file} has no kernel {name!r} ({why}); it has: {names}") from error
+        raise KernelError(not_named(text, name, file, why, list(kernels_in(text)))) from error
+    if f".entry {found.name}(" not in found.ptx:
+        raise KernelError(f"kernel {name!r} is declared in {file} without a body; give the file that defines it")
     if own := [each for each in found.not_found if f'"{each}"' in text and not is_of_a_library(each)]:
         warnings.warn(
             f"kernel {name!r} is compiled without {', '.join(own)}, not found; give the folders (folders=, --include)",
@@ -144,9 +145,9 @@ def cuda_text(source: str | Path, folders: Sequence[str | Path] = ()) -> str:
         KernelError: for a file that cannot be read.
     """
     if isinstance(source, str) and ("{" in source or "\n" in source):
-        return included(source, list(map(Path, folders)), is_marked=True)
+        return included(source, list(map(Path, folders)), is_marked=True, stays=is_for_graphics)
     path = Path(source)
-    return included(text_of(path), [path.parent, *map(Path, folders)], path.name, is_marked=True)
+    return included(text_of(path), [path.parent, *map(Path, folders)], path.name, True, is_for_graphics)
 
 
 def only_kernel(text: str, file: str) -> str:

@@ -87,7 +87,9 @@ _MATH += "namespace std { " + " ".join(
             "lround",
             "llround",
         ),
-        *("log1p", "expm1", "remainder", "fdim", "tgamma", "lgamma"),
+        *("log1p", "expm1", "remainder", "fdim", "tgamma", "lgamma", "asinh", "acosh", "atanh", "erfc", "nearbyint"),
+        *("sinf", "cosf", "tanf", "asinf", "acosf", "atanf", "atan2f", "sinhf", "coshf", "tanhf", "powf", "exp2f"),
+        *("log2f", "log10f", "floorf", "ceilf", "roundf", "truncf", "fmodf", "fmaf", "hypotf", "cbrtf", "copysignf"),
     )
 )
 _MATH += " }\n"
@@ -170,6 +172,22 @@ typedef cuDoubleComplex cufftDoubleComplex;
 typedef int cufftHandle, cufftResult, cufftType;
 #endif
 """
+_OF_OPENGL = """#ifndef TYPES_OF_OPENGL
+#define TYPES_OF_OPENGL
+typedef unsigned int GLuint, GLenum, GLbitfield;
+typedef unsigned char GLubyte, GLboolean;
+typedef unsigned short GLushort;
+typedef int GLint, GLsizei;
+typedef short GLshort;
+typedef char GLchar;
+typedef signed char GLbyte;
+typedef float GLfloat, GLclampf;
+typedef double GLdouble, GLclampd;
+typedef void GLvoid;
+typedef struct cudaGraphicsResource *cudaGraphicsResource_t;
+#endif
+"""
+"""Kernels may take numbers by the names that OpenGL has for them."""
 _STREAMS = """#ifndef STREAMS
 #define STREAMS
 namespace std {
@@ -208,8 +226,9 @@ struct string {
 _COMPLEX = """#pragma once
 #include <cuda/std/complex>
 namespace thrust {
-using cuda::std::complex; using cuda::std::abs; using cuda::std::arg; using cuda::std::norm; using cuda::std::conj;
-using cuda::std::polar; using cuda::std::exp; using cuda::std::log; using cuda::std::pow; using cuda::std::sqrt;
+using ::cuda::std::complex; using ::cuda::std::abs; using ::cuda::std::arg; using ::cuda::std::norm;
+using ::cuda::std::conj; using ::cuda::std::polar; using ::cuda::std::exp; using ::cuda::std::log;
+using ::cuda::std::pow; using ::cuda::std::sqrt;
 }
 """
 """Thrust's complex numbers are those of CUDA's own standard library, by another name."""
@@ -221,19 +240,21 @@ __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {}
 _EMPTY = (
     *(
         "stdio.h",
-        "stdlib.h",
         "time.h",
         "unistd.h",
         "getopt.h",
         "sys/time.h",
         "errno.h",
         "cstdio",
-        "cstdlib",
     ),
     *("ctime", "vector", "map", "set"),
     *("memory", "numeric", "random", "chrono", "thread", "stdexcept", "exception", "omp.h"),
-    *("cuda_profiler_api.h", "sys/types.h", "sys/stat.h"),
+    *("cuda_profiler_api.h", "sys/types.h", "sys/stat.h", "sys/mman.h", "sys/resource.h", "sys/ioctl.h", "sys/wait.h"),
+    *(f"{name}.h" for name in ("ctype", "dirent", "fcntl", "libgen", "locale", "malloc", "memory", "pthread", "sched")),
+    *(f"{name}.h" for name in ("semaphore", "setjmp", "signal", "stdarg", "strings", "values", "wchar", "xmmintrin")),
+    *(f"{name}.h" for name in ("emmintrin", "immintrin", "x86intrin", "io", "conio", "process", "direct", "execinfo")),
 )
+_ALLOCATIONS = "#pragma once\nnamespace std { using ::malloc; using ::free; }\n"
 HEADERS: Mapping[str, str] = {
     **dict.fromkeys(_EMPTY, "#pragma once\n"),
     **dict.fromkeys(("stddef.h", "cstddef"), "#pragma once\n"),
@@ -242,6 +263,7 @@ HEADERS: Mapping[str, str] = {
     **dict.fromkeys(("math.h", "cmath"), f"#ifndef M_PI\n{_MATH}#endif\n"),
     **dict.fromkeys(("type_traits", "limits", "utility", "tuple", "array"), _OF_NVIDIA),
     **dict.fromkeys(("iostream", "ostream", "istream", "fstream", "sstream", "iomanip"), _STREAMS),
+    **dict.fromkeys(("stdlib.h", "cstdlib"), _ALLOCATIONS),
     **dict.fromkeys(("string.h", "cstring"), _TEXTS),
     "string": _STRING,
     "algorithm": _ALGORITHM,
@@ -260,20 +282,31 @@ _OF_LIBRARIES = re.compile(
 )
 
 _FOR_THE_HOST = re.compile(
-    r"(^|.*/)((cu(blas|fft|sparse|solver|dnn|pti)\w*|curand|nccl|nvml|nvToolsExt\w*"
+    r"(^|.*/)((cu(blas|fft|sparse|solver|dnn|pti)\w*|nccl|nvml|nvToolsExt\w*"
     r"|cuda_(gl|egl|vdpau|d3d\d+)_interop|cuda\w*GL)\.h(pp)?|cub/(device/\w+|util_allocator)\.cuh)$"
+)
+
+
+_FOR_GRAPHICS = re.compile(
+    r"^(?:.*/)?(?:(?:GL|GLES\d*|GLUT|OpenGL|GLFW|glad|KHR|X11|imgui|SDL2?)/.*|w?glew\.h|glad\.h|(?:free)?glut\w*\.h"
+    r"|glfw3?\w*\.h|w?glext\.h|imgui\w*\.h|[wW]indows\.h|SDL\w*\.h|d3d\w*\.h|stb_\w+\.h)$"
 )
 
 
 def is_for_the_host(header: str) -> bool:
     """Returns whether a header is one of NVIDIA's for functions of the host, which its runtime compiler may not
     understand: kernels get on without it, even if it is there."""
-    return bool(_FOR_THE_HOST.match(header))
+    return bool(_FOR_THE_HOST.match(header)) or is_for_graphics(header)
+
+
+def is_for_graphics(header: str) -> bool:
+    """Returns whether a header is one of a library for windows and what is drawn in them, large and for the host."""
+    return bool(_FOR_GRAPHICS.match(header))
 
 
 def is_of_a_library(header: str) -> bool:
     """Returns whether a header is one of C, C++ or a library for the host, of which kernels need nothing."""
-    return bool(_OF_LIBRARIES.match(header) or _OF_OTHERS.match(header))
+    return bool(_OF_LIBRARIES.match(header) or _OF_OTHERS.match(header)) or is_for_graphics(header)
 
 
 def may_be_needed(header: str) -> bool:
@@ -285,6 +318,8 @@ def stand_in(header: str) -> str:
     """Returns what stands in the place of a header that is not there: what libraries bring for kernels."""
     if re.match(r"(torch|ATen|c10|THC)/", header):
         return _OF_TORCH
+    if is_for_graphics(header):
+        return _OF_OPENGL
     if header.startswith("cufft"):
         return _CUFFT
     return _HALVES + _HANDLES if re.match(r"(cublas|cudnn)", header) else ""

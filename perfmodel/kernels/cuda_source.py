@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from perfmodel.kernels.cuda_declarations import closing, declarations, parted
+from perfmodel.kernels.cuda_declarations import declarations
+from perfmodel.kernels.cuda_heads import called, closing, parted
 
 _WORDS = re.compile(
     r"\b(?:const|volatile|__restrict__|__restrict|restrict|struct|typename|unsigned|signed|__grid_constant__)\b"
 )
+_TYPED = re.compile(r"(.*[\w>]\s*)\(([^()]*)\)\s*", re.DOTALL)
+_LAST_WORDS = frozenset(("int", "char", "short", "long", "float", "double", "bool", "const"))
 _NUMBERS = {
     "float": ("float32", 1),
     "double": ("float64", 1),
@@ -85,16 +88,30 @@ def kernels_in(source: str) -> dict[str, tuple[DeclaredArgument, ...]]:
     return found
 
 
+def without_types(name: str) -> tuple[str, str | None]:
+    """Returns a kernel's name without the types of its arguments, which tell it from others, and these types:
+    of ``scale<4>(float *, int)``."""
+    found = _TYPED.fullmatch(name)
+    return (found[1].strip(), found[2]) if found else (name, None)
+
+
+def types_of(source: str, name: str) -> list[str]:
+    """Returns the types of the arguments of each kernel of a name, as they tell one from another."""
+    return [", ".join(_type(each) for each in _inside(head)) for found, head, _ in _kernels(source) if found == name]
+
+
 def arguments_of(source: str, name: str) -> tuple[DeclaredArgument, ...] | None:
     """Returns the arguments of a kernel, those of a template with its arguments in place; None where it isn't seen.
 
     Args:
-        name: as in ``space::scale<float, 4>``.
+        name: as in ``space::scale<float, 4>``, or ``scale(float *, int)`` of several.
     """
+    name, types = without_types(name)
+    wanted = None if types is None else [_declared(f"{each} x", 0).type for each in _split(types)]
     base, _, rest = name.partition("<")
     plain = base.strip().rpartition("::")[2]
     for found, head, parameters in _kernels(source):
-        if found == plain:
+        if found == plain and wanted in (None, [each.type for each in _arguments(head)]):
             names = (re.search(r"(\w+)\s*(?:=.*)?$", each) for each in parameters)
             known = dict(zip((each[1] for each in names if each), _split(rest.rpartition(">")[0]), strict=False))
             return tuple(DeclaredArgument(each.name, _with(each.type, known)) for each in _arguments(head))
@@ -114,15 +131,34 @@ def _kernels(source: str) -> Iterator[tuple[str, str, list[str]]]:
     with a body first, as prototypes may have other names for their arguments, or none."""
     for each in sorted(declarations(source), key=lambda each: source[each.end - 1 : each.end] != "}"):
         head, parameters = parted(each.head)
-        if found := re.search(r"\b__global__\b.*?\b(\w+)(\s*\(.*)", head, re.DOTALL):
-            yield found[1], found[2], [" ".join(word.split()) for word in _split(parameters)]
+        start = head.find("__global__")
+        if start >= 0 and (found := called(head[start:])):
+            name, place = found
+            if head[start + place + len(name) :].lstrip().startswith("<"):
+                continue  # a template for some of its arguments
+            yield name, head[start + place + len(name) :], [" ".join(word.split()) for word in _split(parameters)]
 
 
 def _arguments(head: str) -> tuple[DeclaredArgument, ...]:
     """Returns the arguments that stand in the first brackets of a declaration."""
+    return tuple(_declared(each, place) for place, each in enumerate(_inside(head)))
+
+
+def _inside(head: str) -> list[str]:
+    """Returns what stands in the first brackets of a declaration, part by part."""
     opening = head.index("(")
-    inside = _split(head[opening + 1 : closing(head, opening) - 1])
-    return tuple(_declared(each, place) for place, each in enumerate(inside))
+    return _split(head[opening + 1 : closing(head, opening) - 1])
+
+
+def _type(argument: str) -> str:
+    """Returns the type in a declaration of an argument, without its name."""
+    text = argument.partition("=")[0].strip()
+    is_array = text.endswith("]")
+    text = re.sub(r"\[[^\]]*\]|\b__\w*restrict\w*\b", "", text).strip()
+    named = re.fullmatch(r"(.*[\s*&>])(\w+)", text, re.DOTALL)
+    if named and named[2] not in _LAST_WORDS and re.sub(r"\b(?:const|volatile|struct)\b", "", named[1]).strip():
+        text = named[1]
+    return " ".join(text.split()) + " *" * is_array
 
 
 def _with(type_: str, known: Mapping[str, str]) -> str:

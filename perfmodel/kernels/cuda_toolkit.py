@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_OF_12 = ("nvidia.cuda_nvrtc", "nvidia.cuda_runtime", "nvidia.cuda_cccl", "nvidia.cuda_nvcc")
+_OF_12 = ("nvidia.cuda_nvrtc", "nvidia.cuda_runtime", "nvidia.cuda_cccl", "nvidia.cuda_nvcc", "nvidia.curand")
 """Packages of CUDA 12 with the compiler and headers, which the extra brings."""
 _OF_13 = ("nvidia.cu13",)
 _ALWAYS = "include/cuda_runtime.h"

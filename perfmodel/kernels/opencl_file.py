@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from perfmodel.basics.errors import KernelError
@@ -25,7 +25,9 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
 _INCLUDE_BY_MACRO = re.compile(r"^[ \t]*#[ \t]*include[ \t]+\w", re.MULTILINE)
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:else|elif|endif)\b(?:.*[^\\\n])?$", re.MULTILINE)
 _FIRST_DIRECTIVES = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
-_GUARD = re.compile(r"\s*#[ \t]*ifndef[ \t]+(\w+).*\n\s*#[ \t]*define[ \t]+(\w+)")
+_GUARD = re.compile(r"\s*#[ \t]*(?:ifndef|if[ \t]+![ \t]*defined)[ \t(]+(\w+)")
+_ONCE = "#pragma once"
+_BRANCHING = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b", re.MULTILINE)
 MOST_INCLUDES, DEEPEST_INCLUDE = 5000, 40
 
 
@@ -95,14 +97,21 @@ def options_of_includes(source: str | Path, text: str, folders: Sequence[str | P
     return [f"-I{Path(folder).resolve()}" for folder in (*own, *folders)]
 
 
-def included(text: str, folders: Sequence[Path], file: str = "", is_marked: bool = False) -> str:
+def included(
+    text: str,
+    folders: Sequence[Path],
+    file: str = "",
+    is_marked: bool = False,
+    stays: Callable[[str], bool] = lambda header: False,
+) -> str:
     """Returns the text with included files in place of their ``#include`` lines, so that it can be built anywhere.
 
     ``#line`` keeps the lines' numbers as they are in the files.
 
     Args:
         is_marked: whether ``#line`` stands behind conditions too, as a compiler passes over those that are between
-            ``#if`` and ``#endif``.
+            ``#if`` and ``#endif``; and whether a guarded header that no condition decides on stands there once only.
+        stays: tells the headers whose ``#include`` lines stay as they are.
 
     Raises:
         KernelError: for files that include each other without end.
@@ -110,19 +119,25 @@ def included(text: str, folders: Sequence[Path], file: str = "", is_marked: bool
     seen: list[Path] = []
     open_: list[Path] = []
 
-    def expanded(content: str, name: str) -> str:
+    def expanded(content: str, name: str, known: set[Path]) -> str:
+        """Returns content with its includes; ``known`` are headers that it has for certain, its own among them."""
         comments = _comments_with_includes(content)
+        free = _free_of_conditions(content) if is_marked else []
 
         def replaced(match: re.Match[str]) -> str:
             if any(start <= match.start() < end for start, end in comments):
                 return match[0].replace("#", "", 1)
+            if stays(match[1]):
+                return match[0]
             beside = [open_[-1].parent] if open_ else []
-            searched = (_within(folders, folder / match[1]) for folder in (*beside, *folders))
-            found = next((path for path in searched if path is not None), None)
+            path = match[1].replace("\\", "/")
+            searched = (_within(folders, folder / path) for folder in (*beside, *folders))
+            found = next((each for each in searched if each is not None), None)
             if found is None:
                 return match[0]  # whether that matters, the reader says with line and column
             line = content.count("\n", 0, match.start()) + 2
-            return f"{included_once(found)}\n{_line(line, name)}"
+            is_free = any(start <= match.start() < end for start, end in free)
+            return f"{included_once(found, known if is_free else set(known))}\n{_line(line, name)}"
 
         def marked(match: re.Match[str]) -> str:
             return f"{match[0]}\n{_line(content.count(chr(10), 0, match.start()) + 2, name)}"
@@ -132,23 +147,29 @@ def included(text: str, folders: Sequence[Path], file: str = "", is_marked: bool
         both = re.compile(f"{_INCLUDE.pattern}|{_CONDITION.pattern}", re.MULTILINE)
         return both.sub(lambda match: replaced(match) if match[1] else marked(match), content)
 
-    def included_once(path: Path) -> str:
+    def included_once(path: Path, known: set[Path]) -> str:
         content = path.read_text(encoding="utf-8-sig", errors="replace")
-        if path in open_ and _is_guarded(content):
+        if path in known or (path in open_ and (_is_guarded(content) or _ONCE in content)):
             return ""
-        if "#pragma once" in content:
-            if path in seen:
+        guard = ""
+        if _ONCE in content:
+            if path in seen and not is_marked:
                 return ""
-            content = content.replace("#pragma once", "")
+            content = content.replace(_ONCE, "")
+            if is_marked:  # it may stand under conditions of which only the compiler knows
+                place = seen.index(path) if path in seen else len(seen)
+                guard = f"ONCE_{place}_{re.sub(r'[^0-9A-Za-z]', '_', path.name)}"
+        if is_marked and (guard or _is_guarded(content)):
+            known.add(path)
         seen.append(path)
         open_.append(path)
         if len(seen) > MOST_INCLUDES or len(open_) > DEEPEST_INCLUDE:
             raise KernelError(f"{path.name!r} includes itself, directly or by others; include it by a macro's name")
-        found = f"{_line(1, path.name)}\n{expanded(content, path.name)}"
+        found = f"{_line(1, path.name)}\n{expanded(content, path.name, known)}"
         open_.pop()
-        return found
+        return f"#ifndef {guard}\n#define {guard}\n{found}\n#endif" if guard else found
 
-    own = expanded(text, file) if folders else text
+    own = expanded(text, file, set()) if folders else text
     return f"{_line(1, file)}\n{own}" if file else own
 
 
@@ -159,11 +180,25 @@ def _comments_with_includes(content: str) -> list[tuple[int, int]]:
     return [found.span() for found in _COMMENT.finditer(content) if found[0].startswith("/*") and "#" in found[0]]
 
 
+def _free_of_conditions(content: str) -> list[tuple[int, int]]:
+    """Returns the parts of a file that no condition decides on but its own guard."""
+    depth, start = (-1 if _is_guarded(content) else 0), 0
+    free: list[tuple[int, int]] = []
+    for found in _BRANCHING.finditer(content):
+        if depth <= 0:
+            free.append((start, found.start()))
+        depth += -1 if found[1] == "endif" else 1
+        start = found.end()
+    return [*free, (start, len(content))] if depth <= 0 else free
+
+
 def _is_guarded(content: str) -> bool:
     """Returns whether a header has nothing for those who include it a second time, by a macro that it defines."""
     first = _FIRST_DIRECTIVES.search(content)
     guard = _GUARD.match(content, first.start()) if first else None
-    return guard is not None and guard[1] == guard[2]
+    return (
+        guard is not None and re.search(rf"^[ \t]*#[ \t]*define[ \t]+{guard[1]}\b", content, re.MULTILINE) is not None
+    )
 
 
 def _within(folders: Sequence[Path], path: Path) -> Path | None:

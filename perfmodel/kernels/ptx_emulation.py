@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.errors import KernelError
+from perfmodel.basics.errors import EmulationError, KernelError
 from perfmodel.counting.resampling import SAMPLES
 from perfmodel.device.buffers import random_values
 from perfmodel.kernels.arguments import Array, Described, Scalar, Struct, check_known
@@ -21,7 +21,7 @@ from perfmodel.ptx.emulation.bulk_copies import described
 from perfmodel.ptx.emulation.emulation import Emulation, emulate
 from perfmodel.ptx.emulation.execution import MOST_STEPS
 from perfmodel.ptx.emulation.launch import Buffer, Given, Launch
-from perfmodel.ptx.emulation.memory import PAGE
+from perfmodel.ptx.emulation.memory import NOWHERE, PAGE
 
 
 def emulated(
@@ -63,7 +63,17 @@ def emulated(
     shape = Launch(
         grid=grid, block=launch.local_size, arguments=tuple(given), shared=launch.shared_bytes, variables=contents
     )
-    return emulate(code, shape, _blocks(groups, grid), width, seed, steps or MOST_STEPS, extrapolate, budget, samples)
+    blocks = _blocks(groups, grid)
+    try:
+        return emulate(code, shape, blocks, width, seed, steps or MOST_STEPS, extrapolate, budget, samples)
+    except EmulationError as error:
+        parameters = zip(launch.arguments, code.kernel.parameters, strict=True)
+        held = [each.name for each, used in parameters if isinstance(each, Struct) and used.name in code.converted]
+        if not held or NOWHERE not in str(error):
+            raise
+        raise EmulationError(
+            f"{error}, and pass by itself what {', '.join(held)} points to: pointers within structs cannot be given"
+        ) from error
 
 
 def _blocks(groups: Any, grid: tuple[int, ...]) -> Any:

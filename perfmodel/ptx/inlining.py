@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,8 @@ from perfmodel.ptx.types import Type
 MOST_INSTRUCTIONS = 500_000
 DEEPEST_CALL = 64
 _PRINTING = frozenset(("vprintf",))
+_LENGTH = re.compile(r"\d+")
+_ALLOCATING = re.compile(r"malloc$|calloc$|realloc$|free$|_Zn[wa]|_Zd[la]")
 _FAILING = frozenset(("__assertfail", "__assert_fail"))
 
 
@@ -74,6 +77,25 @@ def kernel_of(module: Module, entry: str) -> Kernel:
     )
 
 
+def _plain(name: str) -> str:
+    """Returns a function's own name, of one that a C++ compiler mangled."""
+    found, place = name, 2 + name.startswith("_ZN")
+    while name.startswith("_Z") and (length := _LENGTH.match(name, place)) is not None:
+        place = length.end() + int(length[0])
+        found = name[length.end() : place]
+    return name if name[place : place + 1] == "I" else found  # of a template, whose arguments say which
+
+
+def _without_body(name: str) -> str:
+    """Returns what is wrong with a call of a function that has no body."""
+    called = _plain(name)
+    if _ALLOCATING.match(name):
+        return f"memory that threads allocate ({called!r}) is not emulated; give the kernel an array"
+    if name.startswith("cuda"):
+        return f"{called!r} is called by threads, which is not emulated; leave it to the host"
+    return f"function {called!r} has no body in the PTX text; give the source that holds it as well"
+
+
 class _Inliner:
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -92,7 +114,7 @@ class _Inliner:
             suffix: makes its own names different from those of other calls.
         """
         if depth > DEEPEST_CALL:
-            raise SourceError(f"function {function.name!r} calls itself, in PTX; write it as a loop", "", 0, 1)
+            raise SourceError(f"function {_plain(function.name)!r} calls itself, in PTX; write it as a loop", "", 0, 1)
         own = {variable.name for variable in function.variables}
         names = {**{name: name + suffix for name in own}, **symbols}
         renaming = _Renaming(suffix, names)
@@ -144,7 +166,7 @@ class _Inliner:
             self.body.append(Instruction("trap", line=call.line, source=call.source))
         elif target.name not in _PRINTING:
             if function is None or not function.body:
-                raise SourceError(f"function {target.name!r} has no body in the PTX text", "", call.line, 1)
+                raise SourceError(_without_body(target.name), "", call.line, 1)
             names = {
                 variable.name: renaming.symbols.get(symbol.name, symbol.name)
                 for variables, symbols in ((function.results, results), (function.parameters, given))

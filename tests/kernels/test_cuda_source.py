@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ import perfmodel as pm
 from perfmodel import Kernel, emulate
 from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels import cuda_compiler, cuda_toolkit
-from perfmodel.kernels.cuda_declarations import code_of_kernel
+from perfmodel.kernels.cuda_declarations import code_of_kernel, without_unmentioned
 from perfmodel.kernels.cuda_source import arguments_of, kernels_in
 from perfmodel.vocabulary.named_features import feature
 
@@ -108,6 +109,20 @@ int main() {
   total<float><<<4, 256, 32>>>(x, z, 1000);
 }
 """
+
+
+def test_what_a_kernel_mentions_nowhere() -> None:
+    source = """#define MADE(name) __device__ int made_##name() { return 1; }
+    MADE(one)
+    struct Spare { int n; };
+    __device__ int spare(Spare of) { return of.n; }
+    __device__ int needed() { return made_one(); }
+    template <typename T> __global__ void f(T *x) { x[0] = needed(); }"""
+    left = without_unmentioned(source, "f<int>")
+    assert left is not None
+    assert "spare" not in left.lower()
+    assert all(each in left for each in ("MADE(one)", "int needed()", "void f("))
+    assert without_unmentioned(left, "f<int>") is None
 
 
 def test_functions_for_the_host_are_taken_out() -> None:
@@ -289,6 +304,21 @@ def another_compiler() -> Iterator[None]:
     cuda_compiler._compiler.cache_clear()
     yield
     cuda_compiler._compiler.cache_clear()
+
+
+def test_the_compiler_after_a_crash_and_in_a_forked_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    monkeypatch.setenv("PERFMODEL_NO_CACHE", "1")
+    plain = "__global__ void f(int *x) { x[0] = 1; }"
+    crashing = "template <typename T> __global__ void f(Unknown *a, T *b) { b[0] = a[0]; }"
+    with pytest.raises(SourceError, match='"Unknown" is undefined'):
+        Kernel.from_cuda(crashing, "f<float>", 1, 1, {"a": 1, "b": 1})
+    assert Kernel.from_cuda(plain, "f", 1, 1, {"x": 1}).name == "f"
+    forked = os.fork()
+    if not forked:
+        os._exit(0 if Kernel.from_cuda(plain, "f", 1, 1, {"x": 1}).name == "f" else 1)
+    assert os.waitpid(forked, 0)[1] == 0
+    assert Kernel.from_cuda(plain, "f", 1, 1, {"x": 1}).name == "f"
 
 
 def test_arrays_are_no_numbers_of_elements() -> None:

@@ -21,6 +21,7 @@ SHARED, LOCAL, STACK, GLOBAL = 1 << 56, 1 << 57, 3 << 56, 1 << 40
 """The windows of shared and local memory begin here, that of parameters of calls, and global memory."""
 GAP = 1 << 20
 PAGE_BITS = 14
+NOWHERE = "where nothing lies"
 PAGE = 1 << PAGE_BITS
 """Random contents are made in pages of so many bytes, as they are touched."""
 MOST_BYTES = 1 << 36
@@ -192,7 +193,7 @@ class Memory:
     def _nowhere(self, address: int, line: int) -> str:
         near = min(self.allocations, key=lambda each: _distance(each, address), default=None)
         if near is None or _distance(near, address) > GAP:
-            return f"line {line} of the PTX accesses address {address:#x}, where nothing lies; give its arrays"
+            return f"line {line} of the PTX accesses address {address:#x}, {NOWHERE}; give its arrays"
         return (
             f"line {line} of the PTX accesses byte {address - near.base} of {near.name!r}, which has {near.n_bytes}; "
             "give it more elements, or the sizes that it is for"

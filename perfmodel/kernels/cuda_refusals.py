@@ -1,0 +1,123 @@
+"""Says in one sentence why NVIDIA's compiler refuses a kernel, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from perfmodel.kernels.cuda_declarations import base_name, declarations
+from perfmodel.kernels.cuda_host import is_of_a_library, may_be_needed
+from perfmodel.kernels.cuda_source import types_of
+
+NAMES = "__nv_name_map"
+"""NVIDIA's compiler gives this as the place of a name that it was asked for."""
+_MOST_NAMED = 4
+_UNMASKED = re.compile(r'identifier "(__(?:shfl(?:_up|_down|_xor)?|ballot|any|all))" is undefined')
+_UNDEFINED = re.compile(r'identifier "(\w+)" is undefined$')
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b[^\n]*", re.MULTILINE)
+_NO_MEMBER = re.compile(r'namespace "[^"]*" has no member')
+_UNCLEAR = {
+    'name followed by "::" must be a class or namespace name': (
+        r"\w+(?=\s*::)",
+        "is no class or name space that is known",
+    ),
+    "qualified name is not allowed": (r"[\w:]+", "is no type that is known"),
+}
+"""Words of the compiler's that name nothing: what to name instead, and what of it."""
+
+
+def refusal(log: str, source: str, kernel: str, file: str, not_found: Sequence[str]) -> str:
+    """Returns what is wrong with a kernel.
+
+    Args:
+        log: of the compiler.
+        kernel: its name, of a template with its arguments.
+        file: what the compiler calls the source.
+        not_found: headers that are not there.
+    """
+    name = base_name(kernel)
+    own = [source[each.start : each.end] for each in declarations(source) if each.name == name]
+    if any("__global__" in each and "<<<" in each for each in own):
+        return f"kernel {name!r} launches kernels itself, which is not emulated; give those that it launches"
+    said = _said(log, file) or "the source is not understood"
+    undefined = _UNDEFINED.search(said)
+    if unmasked := _UNMASKED.search(said):
+        return (
+            f"{said}: functions of warps without a mask are gone for this architecture; write {unmasked[1]}_sync, or "
+            "give the option --gpu-architecture=compute_60"
+        )
+    if undefined and re.search(rf"\btexture\s*<[^;]*>\s*{undefined[1]}\b", source):
+        return (
+            f"{said}: references to textures are gone since CUDA 12, and textures are not emulated; give the kernel "
+            "an array"
+        )
+    missing = sorted(filter(may_be_needed, not_found), key=is_of_a_library)[:_MOST_NAMED]
+    by_option = undefined is not None and undefined[1].isupper() and all(map(is_of_a_library, missing))
+    option = f"; if builds define it, give the option -D{undefined[1]}=…" if by_option and undefined else ""
+    return f"{said}{option}{_remedy(missing)}"
+
+
+def not_named(source: str, name: str, file: str, why: str, kernels: Sequence[str]) -> str:
+    """Returns why a source has no kernel of a name, or several of them.
+
+    Args:
+        why: the compiler's words. kernels: those of the source by name.
+    """
+    plain = base_name(name)
+    if "instance of overloaded function" in why:
+        types = dict.fromkeys(types_of(source, plain))
+        ways = ", ".join(repr(f"{name}({each})") for each in types)
+        return f"{file} has several kernels {name!r}; name one with the types of its arguments, of {ways}"
+    if "instance of function template" in why:
+        return (
+            f"kernel {name!r} of {file} is a template with further arguments; give them all: '{name.split('<')[0]}<…>'"
+        )
+    for each in declarations(source):
+        if each.name == plain and "__global__" in each.head and (under := _conditions(source, each.end)):
+            conditions = " and ".join(map(repr, under))
+            return (
+                f"kernel {name!r} of {file} stands under {conditions}, which does not hold; give the option -D… for it"
+            )
+    return f"{file} has no kernel {name!r} ({why}); it has: {', '.join(kernels) or 'none'}"
+
+
+def _conditions(source: str, place: int) -> list[str]:
+    """Returns the conditions that a place of a source stands under, without the guards of headers."""
+    found: list[str] = []
+    for match in _CONDITION.finditer(source, 0, place):
+        word = match[1]
+        if word.startswith("if"):
+            found.append(" ".join(match[0].split()))
+        elif word == "endif":
+            del found[-1:]
+        elif found:
+            found[-1] = f"{found[-1].partition(', then ')[0]}, then {' '.join(match[0].split())}"
+    guards = {f"#ifndef {name}" for name in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", source, re.MULTILINE)}
+    return [each for each in found if each not in guards][-2:]
+
+
+def _remedy(missing: Sequence[str]) -> str:
+    """Returns what to do about headers that were not found, to be said behind an error."""
+    if not missing:
+        return ""
+    # A source reads no files but those in its folder and in the given ones, wherever its ways lead.
+    above = any(".." in each.split("/") for each in missing)
+    which = ", for ../ a folder that holds both the header and the source" if above else ""
+    own = ", or pip install 'perfmodel[nvidia]'" if any(each.startswith("curand") for each in missing) else ""
+    return f"; not found: {', '.join(missing)}; give their folders (--include{which}){own}"
+
+
+def _said(log: str, file: str) -> str:
+    """Returns the first error of the compiler's log, in one line."""
+    lines = [line.rstrip() for line in log.splitlines() if line.strip()]
+    wrong = [line for line in lines if "error" in line] or lines or [""]
+    wrong = [line for line in wrong if ": error" in line and not line.startswith(NAMES)] or wrong
+    telling = ("is undefined", *_UNCLEAR)
+    first = next((line for line in wrong if line.endswith(telling) or _NO_MEMBER.search(line)), wrong[0])
+    said = first.replace("error:", "").replace("  ", " ").strip()
+    place = lines.index(first) if first in lines else len(lines)
+    for unclear, (pattern, what) in _UNCLEAR.items():
+        if said.endswith(unclear) and len(lines) > place + 2 and (mark := lines[place + 2].find("^")) >= 0:
+            word = re.match(pattern, lines[place + 1][mark:])
+            said = said.replace(unclear, f'"{word[0]}" {what}') if word else said
+    return said.removeprefix("/") if said.startswith(file) else said
