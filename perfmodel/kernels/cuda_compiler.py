@@ -3,6 +3,8 @@ disk."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -99,7 +101,8 @@ def compiled(source: str, name: str, options: Sequence[str] = ()) -> CompiledTex
             pass  # functions for the host may be what is not understood
         return _compile_kernel_alone(compiler, source, name, chosen, absent)
 
-    found = kept([source, name, chosen, compiler.process.version, _FILE], compile_)
+    key = [source, name, chosen, compiler.process.version, _own_headers(), list(map(str, compiler.headers)), _FILE]
+    found = kept(key, compile_)
     return CompiledText(str(found["ptx"]), str(found["name"]), tuple(found.get("not_found", ())))
 
 
@@ -157,6 +160,13 @@ def _compile_kernel_alone(
             break
         text = left
     raise SourceError(refusal(log, source, name, _FILE, _not_found(headers)))
+
+
+@lru_cache
+def _own_headers() -> str:
+    """Returns a digest of the headers that stand in for others."""
+    text = json.dumps([dict(HEADERS), dict(HIP_HEADERS), thrust_headers.FUNCTIONS], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _absent(source: str, options: Sequence[str]) -> list[str]:
