@@ -1,0 +1,112 @@
+"""Compares what atomics of each kind take that meet at few or many places, measured and predicted.
+
+    python -m benchmarks.updates --device cuda --predict h100 \
+        --store docs/results/updates-nvidia-h100-80gb-hbm3-37441e/measurements.sqlite.xz
+
+Each work-item of a kernel in CUDA updates eight places that a hash chooses, in global memory, or in the local memory of
+its work-group of 256. Times come from the store; kernels that it lacks are measured if the device is here. These show
+what `perfmodel.counting.atomics` says of operations; they join no fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+
+import perfmodel as pm
+from perfmodel.basics.tables import grid
+from perfmodel.modelling.predictor import CalibratedModel
+
+GROUP, TIMES = 256, 8
+ITEMS, ITEMS_OF_LOOPS = 2**18, 2**14
+PLACES = {"global": (1, 32, 1024, 2**16, 2**20), "local": (1, 32, 1024)}
+LOOP = (
+    "{{ {0} seen, old = *(volatile {0} *)p; do {{ seen = old; old = atomicCAS(p, seen, {1}); }} while (old != seen); }}"
+)
+OPERATIONS = {
+    "sum": ("int", "atomicAdd(p, k + 1);"),
+    "sum, read": ("int", "s += atomicAdd(p, k + 1);"),
+    "largest": ("int", "atomicMax(p, i);"),
+    "exchange": ("int", "s += atomicExch(p, i);"),
+    "comparison": ("int", "s += atomicCAS(p, i, k);"),
+    "sum of 64 bits": ("unsigned long long", "atomicAdd(p, 1ull);"),
+    "sum of floats": ("float", "atomicAdd(p, 1.0f);"),
+    "sum of doubles": ("double", "atomicAdd(p, 1.0);"),
+    "loop of comparisons": ("int", LOOP.format("int", "__float_as_int(__int_as_float(seen) + 1.0f)")),
+}
+SOURCE = """
+extern "C" __global__ void updates(TYPE *counters, unsigned mask, unsigned m, int *out)
+{
+    SHARED
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    int s = 0;
+    for (unsigned k = 0; k < m; k++) {
+        unsigned h = (i * m + k) * 2654435761u;
+        TYPE *p = ARRAY + ((h ^ (h >> 15)) & mask);
+        UPDATE
+    }
+    out[i] = s;
+    AFTER
+}
+"""
+SHARED = """extern __shared__ TYPE own[];
+    for (unsigned j = threadIdx.x; j <= mask; j += blockDim.x) own[j] = 0;
+    __syncthreads();"""
+AFTER = "__syncthreads(); if (threadIdx.x == 0) counters[blockIdx.x] = own[0];"
+BYTES = {"int": 4, "float": 4, "double": 8, "unsigned long long": 8}
+
+
+def kernels() -> Iterator[tuple[str, str, int, pm.Kernel]]:
+    """Yields the operation, the memory, the number of places and the kernel."""
+    for operation, (type_, update) in OPERATIONS.items():
+        items = ITEMS_OF_LOOPS if "loop" in operation else ITEMS
+        for memory, numbers in PLACES.items():
+            is_local = memory == "local"
+            text = SOURCE.replace("SHARED", SHARED if is_local else "").replace("AFTER", AFTER if is_local else "")
+            text = text.replace("ARRAY", "own" if is_local else "counters")
+            text = text.replace("UPDATE", update).replace("TYPE", type_)
+            for places in numbers:
+                groups = items // GROUP
+                yield (
+                    operation,
+                    memory,
+                    places,
+                    pm.Kernel.from_cuda(
+                        text,
+                        "updates",
+                        groups,
+                        GROUP,
+                        {"counters": groups if is_local else places, "out": items},
+                        shared=BYTES[type_] * places if is_local else 0,
+                        mask=places - 1,
+                        m=TIMES,
+                    ),
+                )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="what atomics of each kind take, measured and predicted")
+    parser.add_argument("--device", required=True, help="what measured the times, or is to do it")
+    parser.add_argument("--store", required=True, help="where they are kept")
+    parser.add_argument("--predict", default="h200", help="the device that the calibration is of (default: h200)")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    found = list(kernels())
+    every = [kernel for *_, kernel in found]
+    model = pm.Model("f_cl_wall_time", "p_launch * f_sync_kernel_launch")
+    table = pm.measure(every, model, device=arguments.device, store=arguments.store, progress=False)
+    seconds = table["f_cl_wall_time"].tolist()
+    calibration = pm.Calibration.shipped(device=arguments.predict)
+    predicted = [each.seconds for each in CalibratedModel("gpu", calibration).predict(every)]
+    lines = []
+    for (operation, memory, places, _), took, said in zip(found, seconds, predicted, strict=True):
+        updates = TIMES * (ITEMS_OF_LOOPS if "loop" in operation else ITEMS)
+        each = [f"{1e12 * time / updates:.3g}" for time in (took, said)]
+        lines.append([operation, memory, str(places), *each, f"{said / took:.2f}"])
+    print(f"{table.attrs['device']['name']}, picoseconds for each update\n")
+    print(grid(["update", "memory", "places", "measured", "predicted", "ratio"], lines))
+
+
+if __name__ == "__main__":
+    main()
