@@ -98,7 +98,7 @@ def main() -> None:
     table = pm.measure(every, model, device=arguments.device, store=arguments.store, progress=False)
     seconds = table["f_cl_wall_time"].tolist()
     calibration = pm.Calibration.shipped(device=arguments.predict)
-    predicted = [each.seconds for each in CalibratedModel("gpu", calibration).predict(every)]
+    predicted = [float(each.seconds or 0.0) for each in CalibratedModel("gpu", calibration).predict(every)]
     lines = []
     for (operation, memory, places, _), took, said in zip(found, seconds, predicted, strict=True):
         updates = TIMES * (ITEMS_OF_LOOPS if "loop" in operation else ITEMS)

@@ -55,7 +55,7 @@ class RetriesFeature(CountedFeature):
         asking = taking_part * np.minimum(share_of(self.parsed, access, self.block, counts, sizes), 1.0)
         subgroups = Granularity("subgroup", SUBGROUP_SIZE).executions(access.executions, self.name)(sizes)
         requests = np.minimum(asking, np.minimum(subgroups / items, 1 / SUBGROUP_SIZE))
-        return requests + FURTHER * (asking - requests)
+        return np.asarray(requests + FURTHER * (asking - requests))
 
 
 class RetriesFamily(FeatureFamily):

@@ -68,7 +68,7 @@ class Update:
         """How much longer a sector of global memory is taken than by a sum of whole numbers."""
         return FLOAT_SUM if self.operation == "add" and self.dtype.startswith("float") else 1.0
 
-    def local(self, passes: Integers, rounds: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
+    def local(self, passes: Integers, rounds: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """Returns the passes that an update in local memory takes.
 
         Args:
@@ -95,7 +95,7 @@ def bank_passes(
     update: Update = WHOLE_NUMBERS,
     subgroups: float = 1.0,
     is_shared: bool = False,
-) -> NDArray[np.float64]:
+) -> NDArray[Any]:
     """Returns how many passes atomics in local memory take: the most work-items at one bank, times what one takes.
 
     Args:
@@ -121,7 +121,7 @@ def bank_passes(
     return update.local(passes, lambda: _rounds(addresses, is_there, subgroups, is_shared))
 
 
-def _rounds(addresses: Integers, active: NDArray[np.bool_], subgroups: float, is_shared: bool) -> NDArray[np.float64]:
+def _rounds(addresses: Integers, active: NDArray[np.bool_], subgroups: float, is_shared: bool) -> NDArray[Any]:
     """Returns the passes of loops of comparisons, in which those who meet at a place have their turn one by one.
 
     Those of other sub-groups come between as often as those of a sub-group meet; where these all have one place, it
@@ -132,7 +132,7 @@ def _rounds(addresses: Integers, active: NDArray[np.bool_], subgroups: float, is
     others = (subgroups - 1) * met / taking_part
     if not is_shared:
         others = np.where(met == taking_part, np.minimum(others, 1.0), others)
-    return met * (ROUND + INTERRUPTED * others)
+    return np.asarray(met * (ROUND + INTERRUPTED * others))
 
 
 def sector_passes(addresses: Integers, block: int = SECTOR, active: NDArray[np.bool_] | None = None) -> Integers:

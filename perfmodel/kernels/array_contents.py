@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,16 @@ class ArrayContents:
         if self.dtype is None or self.dtype.itemsize == item_bytes:
             return self.extent
         return f"(({self.extent}) * {self.dtype.itemsize} + {item_bytes - 1}) // {item_bytes}"
+
+
+def whole_numbers(random: np.random.Generator, bounds: Sequence[float], shape: Any) -> NDArray[Any]:
+    """Returns random whole numbers from the first bound up to, but without, the second."""
+    import numpy as np  # slow to import
+
+    low, high = (int(each) for each in bounds)
+    if high <= 2**63:
+        return np.asarray(random.integers(low, high, shape, np.int64))
+    return np.asarray(random.integers(max(low, 0), min(high, 2**64), shape, np.uint64))
 
 
 def said_of_array(what: str, text: str, folder: Path = Path()) -> ArrayContents:

@@ -14,7 +14,7 @@ from perfmodel.basics.errors import EmulationError, KernelError
 from perfmodel.counting.resampling import SAMPLES
 from perfmodel.device.buffers import random_values
 from perfmodel.kernels.arguments import Array, Described, Scalar, Struct, check_known
-from perfmodel.kernels.array_contents import ArrayContents
+from perfmodel.kernels.array_contents import ArrayContents, whole_numbers
 from perfmodel.kernels.launch import Launch as KernelLaunch
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.emulation.bulk_copies import described
@@ -129,7 +129,7 @@ def _random(dtype: np.dtype[Any], seed: int, bounds: tuple[float, ...]) -> Calla
         elif dtype.kind == "f":
             values = random.uniform(bounds[0], bounds[1], count).astype(dtype)
         else:
-            values = random.integers(int(bounds[0]), int(bounds[1]), count).astype(dtype)
+            values = whole_numbers(random, bounds, count).astype(dtype)
         raw = np.ascontiguousarray(values).view(np.uint8)
         page[:] = raw[: len(page)]
 

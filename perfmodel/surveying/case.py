@@ -92,7 +92,8 @@ class Case(ABC):
 
     @property
     def _include_folders(self) -> list[Path]:
-        return [self.folder / each for each in self.includes]
+        """The folders that were given, and the survey's own, within which ways to headers may lead up."""
+        return [*(self.folder / each for each in self.includes), self.folder]
 
     def _said(self, name: str) -> Any:
         if name not in self.arguments:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.kernels.array_contents import ArrayContents, said_of_array
+from perfmodel.kernels.array_contents import ArrayContents, said_of_array, whole_numbers
 from perfmodel.kernels.image_words import image_argument
 from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.kernels.source_words import ARRAY_WORDS
@@ -110,5 +110,4 @@ def _fill(array: NDArray[Any], rng: np.random.Generator, bounds: Sequence[float]
         below = np.nextafter(array.dtype.type(high), array.dtype.type(low))  # rounded, they may reach the end
         np.minimum(array, below, out=array)
     elif array.dtype.kind in "iu":
-        low, high = map(int, bounds or INTEGERS)
-        array[...] = rng.integers(low, high, array.shape, np.int64)
+        array[...] = whole_numbers(rng, bounds or INTEGERS, array.shape)

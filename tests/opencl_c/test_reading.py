@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import random
 
+import numpy as np
 import pytest
 
+from perfmodel import Kernel, emulate
 from perfmodel.basics.errors import SourceError
 from perfmodel.device import Device
 from perfmodel.opencl_c import types as ts
@@ -127,7 +129,8 @@ REFUSALS: list[tuple[str, tuple[str, ...], str]] = [
     (
         "int table[2] = {1, 2};",
         (),
-        "kernel.cl:1:5: program scope variable must reside in constant address space; write __constant before it",
+        "kernel.cl:1:1: the variable table lives in global memory beyond the kernel's run, as static ones do; "
+        "perfmodel does not support that: pass it as an argument",
     ),
     ("__constant int T[2];", (), "kernel.cl:1:16: variable in constant address space must be initialized"),
     (
@@ -315,3 +318,14 @@ def test_functions_beside_may_pass_pointers_as_numbers() -> None:
     uint beside(__global uint *p) { return next(p); }
     __kernel void k(__global uint *c) { c[get_global_id(0)] = next(3); }"""
     assert read(source).kernels == ("k",)
+
+
+def test_variables_of_the_program_need_not_be_in_constant_memory() -> None:
+    text = """
+    unsigned int nobody_reads_it;
+    static const float table[3] = {1.0f, 2.5f, 4.0f};
+    __kernel void look_up(__global float *a) { a[get_global_id(0)] *= table[get_global_id(0) % 3]; }
+    """
+    kernel = Kernel.from_opencl(text, "look_up", 6, 6, {"a": 6})
+    found = emulate(kernel, {"a": np.ones(6, np.float32)}, groups="all").array("a")
+    np.testing.assert_array_equal(found, [1, 2.5, 4, 1, 2.5, 4])

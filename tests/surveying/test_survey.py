@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfmodel.basics.errors import SurveyError
+from perfmodel.basics.errors import SourceError, SurveyError
 from perfmodel.cli.command_line import main
 from perfmodel.device import Device
 from perfmodel.kernels.emulation import emulate
@@ -367,3 +367,28 @@ def test_the_command_refuses_in_a_sentence(
     shown = capsys.readouterr().err
     assert culprit in shown
     assert shown.count("\n") == 1
+
+
+def test_ways_to_headers_lead_up_within_the_folder(folder: Path) -> None:
+    (folder / "kernels").mkdir()
+    (folder / "common").mkdir()
+    (folder / "common" / "twice.h").write_text("#define TWICE(x) (2 * (x))\n", encoding="utf-8")
+    text = '#include "../common/twice.h"\n__kernel void twice(__global int *a) { a[get_global_id(0)] = TWICE(1); }'
+    (folder / "kernels" / "twice.cl").write_text(text, encoding="utf-8")
+    (described,) = describe(folder, case("twice", {"a": 64}) | {"source": "kernels/twice.cl"})
+    assert described.as_kernel().name == "twice"
+    (folder.parent / "secret.h").write_text("#define TWICE(x) 0\n", encoding="utf-8")
+    (folder / "kernels" / "twice.cl").write_text(text.replace("common/twice", "../secret"), encoding="utf-8")
+    (described,) = describe(folder, case("twice", {"a": 64}) | {"source": "kernels/twice.cl"})
+    with pytest.raises(SourceError, match=r"secret\.h"):
+        described.as_kernel()
+
+
+def test_random_numbers_of_64_bits_may_be_any(folder: Path) -> None:
+    text = "__kernel void mix(__global ulong *a) { a[get_global_id(0)] ^= 1; }"
+    (folder / "mix.cl").write_text(text, encoding="utf-8")
+    said = {"a": f"random:uint64:64:0:{2**64 - 1}"}
+    (described,) = describe(folder, case("mix", said) | {"source": "mix.cl"})
+    values = described.arrays["a"]
+    assert values.dtype == np.uint64
+    assert values.max() > 2**63 > values.min()

@@ -279,5 +279,5 @@ def atomic_passes(
         )
     else:
         passes = sector_passes(addresses, machine.transaction_bytes, active)
-    found: NDArray[np.float64] = passes.reshape(len(met), layout.groups, layout.subgroups).sum(axis=2)
+    found: NDArray[Any] = passes.reshape(len(met), layout.groups, layout.subgroups).sum(axis=2)
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -216,11 +216,24 @@ class ScatteredStructs(Source):
         start, end = first * PAGE // self.item_bytes, -(-(first + count) * PAGE // self.item_bytes)
         items = np.zeros((end - start, self.item_bytes), np.uint8)
         places = np.arange(start, end)[:, np.newaxis] * len(self.numbers)
-        for position, (offset, source) in enumerate(self.numbers):
-            values = source.values((places + position).astype(np.uint64))
-            items[:, offset : offset + values.itemsize] = values.view(np.uint8)
+        for position, count_, offset, source in self._alike:
+            values = source.values((places + np.arange(position, position + count_)).astype(np.uint64))
+            items[:, offset : offset + count_ * values.itemsize] = values.view(np.uint8)
         skipped = first * PAGE - start * self.item_bytes
         return items.reshape(-1)[skipped : skipped + count * PAGE].reshape(count, PAGE)
+
+    @cached_property
+    def _alike(self) -> list[tuple[int, int, int, Scattered]]:
+        """The numbers of one source that lie side by side: the first one's position, how many, and its offset."""
+        found: list[tuple[int, int, int, Scattered]] = []
+        for position, (offset, source) in enumerate(self.numbers):
+            if found:
+                first, count, start, before = found[-1]
+                if source == before and offset == start + count * source.dtype.itemsize:
+                    found[-1] = (first, count + 1, start, before)
+                    continue
+            found.append((position, 1, offset, source))
+        return found
 
 
 class Drawn(Source):

@@ -17,7 +17,7 @@ from perfmodel.opencl_c.reading import integer_expressions
 from perfmodel.opencl_c.reading.build_options import BuildOptions
 from perfmodel.opencl_c.reading.clang_tree import Item, Tree
 from perfmodel.opencl_c.reading.expressions import Expressions
-from perfmodel.opencl_c.reading.header import HEADER_NAME, header, predefined
+from perfmodel.opencl_c.reading.header import HEADER_NAME, STANDARDS, header, predefined
 from perfmodel.opencl_c.reading.preprocessing import Expanded, preprocess
 from perfmodel.opencl_c.reading.reading_context import ReadingContext
 from perfmodel.opencl_c.reading.refusals import check_nesting, refuse_unsupported
@@ -41,6 +41,7 @@ _HINT = re.compile(
 _SUB_GROUP = re.compile(r"intel_reqd_sub_group_size\s*\((.*)\)", re.DOTALL)
 _WORK_GROUP = re.compile(r"(?:__)?reqd_work_group_size(?:__)?\s*\((.*)\)", re.DOTALL)
 
+_OF_THE_PROGRAM = "program scope variable must reside in constant"
 _REMEDIES = (
     (r"use of undeclared identifier '(\w+)'", "declare it, or define it by a build option such as -D{0}=1"),
     (r"unknown type name '(\w+)'", "define the type, or give it by a build option such as -D{0}=float"),
@@ -49,7 +50,7 @@ _REMEDIES = (
     (r"bit-fields are not supported", "use shifts and masks"),
     (r"variadic arguments are not allowed", "give every argument a parameter"),
     (r"pointers to functions|taking address of function", "call functions by their names"),
-    (r"program scope variable must reside in constant", "write __constant before it"),
+    (_OF_THE_PROGRAM, "write __constant before it"),
     (r"call to '(\w+)' is ambiguous", "convert the arguments to the very types of one overload"),
 )
 
@@ -109,24 +110,29 @@ def _next(text: str, offset: int) -> int:
 
 
 def _parsed(text: Expanded, build: BuildOptions) -> Tree:
-    arguments = [*_ARGUMENTS, f"-cl-std={build.standard}"]
-    if build.has_single_constants:
-        arguments.append("-cl-single-precision-constant")
-    files = [(_SOURCE, text.text), (_HEADER, header(text.text))]
-    try:
-        unit = ct.index().parse(_SOURCE, arguments, files)
-    except TranslationUnitLoadError:
-        raise SourceError("clang cannot parse the source at all", *text.place(0)) from None
-    _raise_first(unit, text)
+    standards = [build.standard] + ["CL2.0"] * (STANDARDS[build.standard] < STANDARDS["CL2.0"])
+    for standard in standards:
+        unit = _unit(text, standard, build.has_single_constants)
+        wrong = next((each for each in unit.diagnostics if each.severity >= Diagnostic.Error), None)
+        # Drivers of older standards take variables of the program in global memory all the same.
+        if wrong is None or _OF_THE_PROGRAM not in wrong.spelling:
+            break
+    if wrong is not None:
+        location = wrong.location
+        is_ours = location.file is not None and location.file.name == _SOURCE
+        raise text.fault(_reason(wrong.spelling), location.offset if is_ours else 0)
     return Tree(unit, _SOURCE, len(text.text))
 
 
-def _raise_first(unit: TranslationUnit, text: Expanded) -> None:
-    for diagnostic in unit.diagnostics:
-        if diagnostic.severity >= Diagnostic.Error:
-            location = diagnostic.location
-            is_ours = location.file is not None and location.file.name == _SOURCE
-            raise text.fault(_reason(diagnostic.spelling), location.offset if is_ours else 0)
+def _unit(text: Expanded, standard: str, has_single_constants: bool) -> TranslationUnit:
+    arguments = [*_ARGUMENTS, f"-cl-std={standard}"]
+    if has_single_constants:
+        arguments.append("-cl-single-precision-constant")
+    files = [(_SOURCE, text.text), (_HEADER, header(text.text))]
+    try:
+        return ct.index().parse(_SOURCE, arguments, files)
+    except TranslationUnitLoadError:
+        raise SourceError("clang cannot parse the source at all", *text.place(0)) from None
 
 
 def _reason(message: str) -> str:

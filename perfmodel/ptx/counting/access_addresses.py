@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,7 +163,7 @@ class AccessAddresses:
         """Returns the passes of atomics in local memory likewise."""
         subgroups = math.ceil(self.lanes.per_block / width)
 
-        def asked(table: Array, active: NDArray[np.bool_]) -> Array:
+        def asked(table: Array, active: NDArray[np.bool_]) -> NDArray[Any]:
             return bank_passes(
                 table,
                 self.noted.n_bytes,
@@ -207,7 +208,7 @@ class AccessAddresses:
             found.append((size, float(max(meeting, most, 0.0))))
         return tuple(found)
 
-    def _mean(self, width: int, unit: int, asked: Callable[[Array, NDArray[np.bool_]], Array]) -> float:
+    def _mean(self, width: int, unit: int, asked: Callable[[Array, NDArray[np.bool_]], NDArray[Any]]) -> float:
         """Returns the mean of what is asked of the addresses of sub-groups, of which a mask tells who takes part.
 
         Args:
