@@ -61,3 +61,29 @@ def test_tables_that_are_gone_through_in_order_count_nothing() -> None:
     source = OPENCL.format(words=64, shift=26).replace("(t ^ (uint)i * 2654435761u) >> 26", "k")
     kernel = pm.Kernel.from_opencl(source, "look", ITEMS, GROUP, {"a": ITEMS, "out": ITEMS}, m=TURNS)
     assert float(pm.feature("f_mem_tables").eval(kernel.as_compiled())) == 0
+
+
+WRITTEN_OUT = """__constant__ unsigned table[{words}];
+extern "C" __global__ void rounds(const unsigned *a, unsigned *out)
+{{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned t = a[i];
+    #pragma unroll
+    for (int k = 0; k < {turns}; k++)
+        t = (t ^ table[t >> {shift}]) * 1664525u + 1013904223u;
+    out[i] = t;
+}}"""
+
+
+def test_rounds_that_are_written_out_look_up_as_many_places_as_all_of_them_do_on_average() -> None:
+    """The first rounds of a cipher go to few places, as what they encrypt are numbers one after the other."""
+    words = 4096
+    source = WRITTEN_OUT.format(words=words, shift=32 - words.bit_length() + 1, turns=TURNS)
+    kernel = pm.Kernel.from_cuda(source, "rounds", ITEMS // GROUP, GROUP, {"a": ITEMS, "out": ITEMS})
+    kernel = kernel.as_countable({"a": np.arange(ITEMS, dtype=np.uint32)})
+    name = "f_mem_transactions_global_load_block:64_tag:constant"
+    lines = float(pm.feature(name).eval(kernel)) / (ITEMS / 32 * TURNS)
+    of_table = words * 4 / 64
+    all_over = of_table * (1 - (1 - 1 / of_table) ** 32)
+    assert 0.75 * all_over < lines < all_over
+    assert 0.6 * 4 * words <= float(pm.feature("f_mem_tables").eval(kernel)) <= 4 * words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -147,7 +147,7 @@ class AccessCounter:
             found = [self._waits.of(access.instruction) for access, _ in same if access.block == block]
             together = sum(way == ways[block] for way in ways.values()) if ways[block] is not None else 1
             shares.append(len({each.level for each in found}) * found[0].share / times / together)
-            depths.append(found[0].depth / times / together)
+            depths.append(found[0].depth / times / len(blocks))
             copies += times
         executions = added([count.executions for _, count in same], with_subgroups)
         known = [count.recorded for _, count in same if count.recorded is not None]
@@ -163,6 +163,10 @@ class AccessCounter:
             level=level,
             depth=min(depths),
             is_again=all(count.is_again for _, count in same),
+            reach=max((count.reach for _, count in same if count.reach is not None), default=None),
+            touched=_mean_blocks([(count.executions, count.touched) for _, count in same]),
+            passes=_mean([(count.executions, count.passes) for _, count in same]),
+            shares=_mean_blocks([(count.executions, count.shares) for _, count in same]),
         )
 
     def _count(self, access: CountedAccess) -> AccessCount:
@@ -356,6 +360,24 @@ def _is_operand(instruction: Instruction) -> bool:
 
 def _added_up(recorded: list[Callable[[int, str, int], float]], width: int, kind: str, size: int) -> float:
     return sum(each(width, kind, size) for each in recorded)
+
+
+def _mean(several: Sequence[tuple[Executions, float | None]]) -> float | None:
+    """Returns the mean of what is known of accesses that are one, each as often as it is executed."""
+    known = [(float(made.workitem({})), each) for made, each in several if each is not None]
+    if not known:
+        return None
+    total = sum(made for made, _ in known)
+    return sum(made * each for made, each in known) / total if total else known[0][1]
+
+
+def _mean_blocks(several: Sequence[tuple[Executions, Blocks | None]]) -> Blocks | None:
+    """Returns the mean likewise, of each size of blocks."""
+    known = [(made, dict(each)) for made, each in several if each is not None]
+    if not known:
+        return None
+    sizes = known[0][1]
+    return tuple((size, _mean([(made, each.get(size)) for made, each in known]) or 0.0) for size in sizes)
 
 
 def _strides(strides: tuple[int | None, ...], at_once: int) -> dict[int, QuasiPolynomial | None]:
