@@ -7,6 +7,7 @@ import pytest
 
 from perfmodel import Kernel
 from perfmodel.counting.waits import LATENCIES
+from perfmodel.ptx.counting.waits import CONDITION
 from perfmodel.vocabulary.named_features import feature
 
 THREADS, ITERATIONS, UNROLLED = 1024, 10, 4
@@ -41,6 +42,7 @@ $again:
 """
 GLOBAL, SHARED = "ld.global.f32 %f3, [%rd4];", "ld.shared.f32 %f3, [%r5];"
 SUM = "add.f32 %f1, %f1, %f3;"
+SQUARE = "mul.f32 %f3, %f3, %f3;"
 ELSEWHERE = "add.s64 %rd5, %rd2, %rd3; st.global.f32 [%rd5], %f1;"
 TO_GLOBAL, TO_SHARED = "st.global.f32 [%rd4], %f1;", "st.shared.f32 [%r5], %f1;"
 
@@ -116,6 +118,53 @@ def test_loads_under_a_condition_share_waits_unless_threads_branch_over_them() -
     assert found == [ITERATIONS, 4 * ITERATIONS]
 
 
+LOADED = ".loc 1 7 0; ld.global.f32 %f3, [%rd4+PLACE];"
+NEVER = "setp.gt.f32 %p1, %f3, 0f7F800000; @%p1 bra $onCOPY;"
+
+
+def copies(body: str) -> Kernel:
+    """Returns a kernel whose loop holds four copies of these instructions."""
+    several = "".join(body.replace("PLACE", str(4 * each)).replace("COPY", str(each)) for each in range(4))
+    return Kernel.from_ptx(TEXT.replace("BODY", several), None, THREADS // 64, 64, {"x": THREADS + 20})
+
+
+@pytest.mark.parametrize(
+    ("behind", "waits"), [(SUM, 1), (ELSEWHERE.replace("%f1", "%f2"), 4)], ids=["a sum", "a store"]
+)
+def test_copies_wait_for_a_store_under_a_condition_on_what_was_loaded(behind: str, waits: int) -> None:
+    """What is stored was there before, but the store can't be issued before its condition is known."""
+    kernel = copies(f"{LOADED} {NEVER} {behind} $onCOPY:")
+    assert feature("f_mem_waits_global").eval(kernel) / THREADS == waits * ITERATIONS
+
+
+def test_a_load_under_a_condition_on_what_was_loaded_comes_after_it() -> None:
+    """A short block is executed under a predicate, which has to be known."""
+    found = []
+    for behind in ("", "$onCOPY:"):  # in the block, and behind it
+        body = f"{LOADED} {NEVER} {SUM} {behind} ld.global.f32 %f4, [%rd4+32]; add.f32 %f1, %f1, %f4;"
+        kernel = Kernel.from_ptx(
+            TEXT.replace("BODY", (body if behind else body + "$onCOPY:").replace("PLACE", "0").replace("COPY", "0")),
+            None,
+            THREADS // 64,
+            64,
+            {"x": THREADS + 20},
+        )
+        found.append(feature("f_mem_waits_global").eval(kernel) / THREADS)
+    assert found == [2 * ITERATIONS, ITERATIONS]
+
+
+def test_copies_do_operations_one_after_the_other_where_what_they_compute_decides() -> None:
+    """Nothing behind a condition is issued before it is known, be it under a predicate or not."""
+    products = 3
+    found = []
+    for condition in (NEVER, NEVER.replace("setp.gt.f32 %p1, %f3, 0f7F800000", "setp.gt.s32 %p1, %r6, 99")):
+        kernel = copies(f"{LOADED} {products * SQUARE} {condition} {SUM} $onCOPY:")
+        found.append(feature("f_mem_depth_global").eval(kernel) / THREADS / ITERATIONS)
+    decided, apart = found
+    assert decided == 4 * (products + 1 + CONDITION)
+    assert apart == products  # all four side by side
+
+
 def test_values_that_stay_take_registers_from_loads() -> None:
     found = []
     for held in (0, 12, 20):
@@ -133,8 +182,6 @@ def test_values_that_stay_take_registers_from_loads() -> None:
     assert found[0] == 1 / 4  # 16 loads of four iterations, all under way
     assert found[0] < found[1] < found[2] <= 1
 
-
-SQUARE = "mul.f32 %f3, %f3, %f3;"
 
 # Operations on floats that come one after the other in an iteration, and the iterations that are done side by side.
 DEPTHS = {

@@ -5,13 +5,14 @@ by a number, and moves loads ahead of all but what they need, barriers, division
 branch off to a slow way, and stores of what was loaded that they might see: not where all places are numbers apart,
 from one register that moves by a number. It moves none over a branch, so that what was loaded and is used before one
 has come before any load behind it; short blocks that only one way goes through are executed under a predicate, without
-a branch. Numbers as in `perfmodel.opencl_c.static.waits`.
+a branch. A predicate on what was loaded has to be known before anything behind it is issued but loads, and before loads
+and stores that are under it. Numbers as in `perfmodel.opencl_c.static.waits`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
@@ -32,6 +33,8 @@ ROOM, FEWEST = 30, 8
 where PTX has more values live, some of which the assembler computes again."""
 MOST_PREDICATED = 16
 """A block of more instructions is branched over where a condition says so."""
+CONDITION = 2
+"""What a branch, or an instruction under a predicate, waits for a comparison beyond a simple operation: 13 cycles."""
 _EXACT = frozenset(("div", "rcp", "sqrt"))
 _BARRIERS = frozenset(("bar", "barrier"))
 _SPACES = ("global", "shared")
@@ -57,20 +60,45 @@ class _Way:
     """Up to which level loads have come before any further one, and before one that may see what was stored."""
     used: int = 0
     """Up to which level they have come as an instruction needs them."""
+    decided: int = 0
+    """Up to which level they have come as a condition needs them that stands before."""
+    conditions: dict[int, int] = field(default_factory=dict)
+    """Up to which level the condition at the end of a block, by its number, needs them."""
+    begun: int = 0
+    """The operations that have been done before any further one, as a condition waits for them."""
     operations: dict[str, int] = field(default_factory=dict)
     carried: set[str] = field(default_factory=set)
     is_stopped: bool = False
     free: set[Instruction] = field(default_factory=set)
     longest: int = 0
 
-    def follow(self, block: Block, hiding: Collection[str], is_branched_to: bool = False) -> None:
-        """Goes through a block; at a branch, what instructions before it use has come."""
+    def follow(
+        self, block: Block, hiding: Collection[str], is_branched_to: bool = False, deciding: Iterable[int] = ()
+    ) -> None:
+        """Goes through a block; at a branch, what instructions before it use has come.
+
+        Args:
+            deciding: the blocks whose conditions decide whether there is this one.
+        """
         if is_branched_to:
             self.finished = {space: max(level, self.used) for space, level in self.finished.items()}
+        under = max((self.conditions.get(number, 0) for number in deciding), default=0)
         for each in block.instructions:
-            self._step(each, hiding)
+            self._step(each, hiding, under)
         if block.guard is not None:
-            self.used = max(self.used, self.depths.get(block.guard.register.name, 0))
+            self.conditions[block.number] = self._decide(block.guard.register.name)
+
+    def _decide(self, register: str) -> int:
+        """Waits for a condition: what stands behind it in the text is issued after it, under a predicate or not.
+
+        Returns the level of the loads that it needs.
+        """
+        level = self.depths.get(register, 0)
+        self.used, self.decided = max(self.used, level), max(self.decided, level)
+        if level:
+            self.begun = max(self.begun, self.operations.get(register, 0) + CONDITION)
+            self.longest = max(self.longest, self.begun)
+        return level
 
     def stop(self) -> None:
         """Has what was loaded come before any further load."""
@@ -81,14 +109,14 @@ class _Way:
         """Returns whether loads come before what is issued next, so that no further iteration's are under way."""
         return self.is_stopped or (load not in self.free and _space(load) in self.hidden)
 
-    def _step(self, instruction: Instruction, hiding: Collection[str]) -> None:
+    def _step(self, instruction: Instruction, hiding: Collection[str], under: int) -> None:
         depth = max((self.depths.get(name, 0) for name in read(instruction)), default=0)
         self.used = max(self.used, depth)
         space = _space(instruction)
         if space is not None:
             before = self.finished[space] if space == "shared" or not instruction.has("nc") else self.finished["shared"]
             seen = 0 if instruction in self.free else self.hidden.get(space, 0)
-            depth = max(depth, before, seen) + 1
+            depth = max(depth, before, seen, under) + 1
             self.levels[instruction] = depth
         if instruction.opcode == "atom":
             depth += 1
@@ -97,13 +125,14 @@ class _Way:
         self._operate(instruction)
         if _is_exact(instruction) or instruction.opcode in _BARRIERS:
             self.stop()
-        elif instruction.opcode in ("st", "atom", "red") and depth:  # nothing is waited for to store what is there
+        elif instruction.opcode in ("st", "atom", "red") and max(depth, self.decided):
+            # Nothing is waited for to store what is there, but under a condition on what was loaded.
             spaces = [hidden for hidden in hiding if instruction.has(hidden)]
             self.hidden.update(dict.fromkeys(spaces, max(depth, *self.levels.values(), 0)))
 
     def _operate(self, instruction: Instruction) -> None:
         before = read(instruction)
-        number = max((self.operations.get(name, 0) for name in before), default=0)
+        number = max([self.begun, *(self.operations.get(name, 0) for name in before)])
         is_carried = not self.carried.isdisjoint(before) and instruction.opcode not in LOADS
         if not is_carried and instruction.opcode not in LOADS:
             number += _latency(instruction)
@@ -208,7 +237,7 @@ class Waits:
         free = set() if loop is None else {each for space in hiding for each in places.unstored(space)}
         way = _Way(carried=_carried(inside) if loop is not None else set(), free=free)
         for block in blocks:
-            way.follow(block, hiding, self._is_branched_to(block))
+            way.follow(block, hiding, self._is_branched_to(block), self._deciding(block))
         unrolled = 1
         if loop is not None and _is_short(inside) and len(loop.blocks) == 1 and _counts_by_number(blocks[0]):
             again = _Way(depths=way.depths, free=free)
@@ -255,6 +284,16 @@ class Waits:
             return len(flow.blocks[before[0]].successors) > 1 and not self._is_predicated_side(block)
         above = flow.dominators[block.number]
         return not all(each == above or self._is_predicated_side(flow.blocks[each]) for each in before)
+
+    def _deciding(self, block: Block) -> Iterator[int]:
+        """Yields the blocks above one whose conditions decide whether it is executed."""
+        flow = self.code.flow
+        own, at = {block.number}, flow.dominators[block.number]
+        while at is not None:
+            if len(flow.blocks[at].successors) > 1 and flow.meeting[at] not in own:
+                yield at
+            own.add(at)
+            at = flow.dominators[at] if at != 0 else None
 
     def _is_predicated_side(self, block: Block) -> bool:
         """Returns whether a block is executed under a predicate, as the other way leads around it."""
