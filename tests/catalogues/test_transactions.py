@@ -85,3 +85,22 @@ OF_SOME = {
 def test_work_items_that_take_no_part_touch_no_blocks(case: str) -> None:
     body, expected = OF_SOME[case]
     assert blocks(body) == pytest.approx(expected)
+
+
+# Blocks that stores of rows touch, and those that they come to after a while.
+STORES = {
+    "a loop": (LOOP + "o[i * m + j] = s;", 64 * 32, 64 * 32 / 8),
+    "four at once": ("for (int j = 0; j < 4; j++) o[4 * i + j] = s;", 4 * 16, 4 * 16),
+    "vectors": ("for (int j = 0; j < 2; j++) v[2 * i + j] = s;", 2 * 32, 2 * 32),
+}
+
+
+@pytest.mark.parametrize("case", STORES)
+def test_stores_that_follow_each_other_at_once_come_to_no_block_again(case: str) -> None:
+    body, *expected = STORES[case]
+    source = FRAME.format(body).replace("o[i] = s;", "").replace("const int n", "const int n, __global float4 *v")
+    kernel = pm.Kernel.from_opencl(
+        source, "k", "n", 64, {"a": "n", "p": "n", "o": "n * m", "v": "2 * n"}, n=ITEMS, m=ITERATIONS
+    ).as_compiled()
+    name = "f_mem_transactions_global_store_block:32"
+    assert [float(pm.feature(name + words).eval(kernel)) / SUBGROUPS for words in ("", "_fresh")] == expected
