@@ -314,6 +314,25 @@ def test_private_arrays_have_the_words_of_one_place_side_by_side(mask: int, line
     assert feature("f_mem_transactions_scratch_block:32").eval(kernel) == 4 * 2 * lines * 1024 / 32
 
 
+@pytest.mark.parametrize("words", [1, 8, 100])
+def test_private_arrays_have_the_bytes_that_threads_use_of_them(words: int) -> None:
+    """An array is as large as the longest row may be; caches hold no more of it than is used."""
+    body = f"""mov.u64 %rd6, own;
+  mov.u32 %r6, 0;
+$each:
+  mul.wide.u32 %rd5, %r6, 4;
+  add.s64 %rd8, %rd6, %rd5;
+  st.local.f32 [%rd8], %f1;
+  add.s32 %r6, %r6, 1;
+  setp.lt.u32 %p2, %r6, {words};
+  @%p2 bra $each;
+  ld.local.f32 %f2, [%rd6];"""
+    array = ".local .align 4 .b8 own[4096]; .reg .pred %p<3>;"
+    text = HEAD + ROUND.replace("BODY", body).replace(".reg .pred %p<3>;", array)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
+    assert feature("f_mem_scratch").eval(kernel) == 1024 * 4 * words
+
+
 def test_vectors_of_private_arrays_are_words_of_several_places() -> None:
     body = """mov.u64 %rd6, own;
   cvta.local.u64 %rd7, %rd6;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from perfmodel.counting.banks import WORD_BYTES
 from perfmodel.counting.counts import (
     RESERVED,
     BranchCount,
@@ -13,6 +14,7 @@ from perfmodel.counting.counts import (
     KernelCounts,
     OperationCount,
 )
+from perfmodel.ptx.counting.access_addresses import touched_by
 from perfmodel.ptx.counting.accesses import AccessCounter
 from perfmodel.ptx.counting.chains import chains_of
 from perfmodel.ptx.counting.executions import added, constant
@@ -26,6 +28,8 @@ from perfmodel.ptx.liveness import words_at_once
 from perfmodel.ptx.syntax import Instruction
 
 _KINDS = {"shfl": "shuffle", "vote": "vote", "match": "vote", "redux": "reduce"}
+MOST_SEEN = 0.5
+"""Where lanes look at so many different words in as many looks, or fewer, they have been at all of them."""
 
 
 def counts_of(
@@ -146,9 +150,17 @@ class _Counter:
             )
 
     def scratch(self) -> Iterator[tuple[str, int]]:
-        used = {each.name for each in self.accesses.found if each.space == "scratch"}
+        """Yields what of the arrays in local memory threads use, as far as emulated ones show it: caches hold no more.
+
+        Of places that data decide on, those of few executions are not all.
+        """
+        used = [each for each in self.accesses.found if each.space == "scratch"]
         if used:
-            yield "scratch", self.declared("local")
+            declared = self.declared("local")
+            touched = touched_by([each.addresses for each in used], self.accesses.fullest(used)).bytes
+            looked_at = sum(len(own) for each in used for _, own in each.addresses.noted.scattered)
+            is_all = not looked_at or touched <= MOST_SEEN * WORD_BYTES * looked_at
+            yield "scratch", min(touched, declared) if is_all else declared
 
     def declared(self, space: str) -> int:
         """Returns the bytes of the variables that the text declares in a space."""
