@@ -44,3 +44,27 @@ def test_a_group_holds_what_the_launch_provides_by_size() -> None:
     { part[get_local_id(0)] = a[get_global_id(0)]; a[get_global_id(0)] = part[0]; }"""
     kernel = pm.Kernel.from_opencl(source, "f", "n", 64, {"a": "n", "part": "4 * m"}, n=1024)
     assert [pm.feature("f_held_local").eval(kernel.at(m=m)) for m in (64, 128)] == [256, 512]
+
+
+HOLDING = """__kernel void f(__global float4 *a, __global float *out, const int n)
+{{
+    const int i = get_global_id(0);
+    const int shifts[16] = {{0, 1, 2, 3, 3, 3, 2, 1, 0, -1, -2, -3, -3, -3, -2, -1}};
+    float4 own[16];
+    for (int k = 0; k < 16; ++k) own[k] = a[k * n + i + {shift}];
+    float total = 0;
+    for (int k = 0; k < 16; ++k) total += {value} * own[15 - k].x;
+    out[i] = total;
+}}"""
+
+
+@pytest.mark.parametrize("form", ["as it stands", "as compiled"])
+def test_tables_of_numbers_and_components_that_nothing_reads_take_no_registers(form: str) -> None:
+    def held(shift: str, value: str) -> float:
+        source = HOLDING.format(shift=shift, value=value)
+        kernel = pm.Kernel.from_opencl(source, "f", "n", 64, {"a": "16 * n + 8", "out": "n"}, n=1024)
+        return float(pm.feature("f_held_registers").eval(kernel if form == "as it stands" else kernel.as_compiled()))
+
+    assert held("shifts[k]", "own[k].x") == held("3", "own[k].x") < 16 + 4 + 16
+    assert held("3", "own[k].z") - held("3", "own[k].x") == 16
+    assert held("3", "length(own[k])") - held("3", "own[k].x") >= 48

@@ -6,6 +6,7 @@ through the whole loop. Compilers move, unroll and spill; this is the source as 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -51,7 +52,8 @@ class _Liveness:
         changed = walks.registers_set(kernel.body)
         self.steps: dict[int, list[_Step]] = {}
         given = {r for r in kernel.registers if r.parameter is not None and r not in changed}
-        self.words = {r: 0 if r in given else words_of(r.type) for r in kernel.registers}
+        read = components_read(kernel.body)
+        self.words = {r: 0 if r in given else _words_read(r, read.get(r)) for r in kernel.registers}
         self.most = 0
         # What was live in a loop when it was last looked at is so again: loops around it only add to what is live.
         self.within: dict[int, tuple[Live, Live]] = {}
@@ -147,6 +149,29 @@ def _demand(expression: low.Expression) -> int:
 def _own(expression: low.Expression) -> int:
     """Returns the words of an expression's result; constants stand in instructions, registers have theirs already."""
     return 0 if isinstance(expression, low.Constant | low.Read) else words_of(expression.type)
+
+
+def components_read(body: Sequence[low.Statement]) -> dict[low.Register, frozenset[int]]:
+    """Returns the components that are read of registers which hold vectors, of those that nothing reads as a whole."""
+    read: Counter[low.Register] = Counter()
+    picked: Counter[low.Register] = Counter()
+    components: dict[low.Register, frozenset[int]] = {}
+    for statement in walks.simple_statements(body):
+        read.update(walks.registers_read(statement))
+        for expression in walks.expressions_of(statement):
+            for each in walks.walk(expression):
+                if isinstance(each, low.Pick) and isinstance(each.vector, low.Read):
+                    register = each.vector.register
+                    picked[register] += 1
+                    components[register] = components.get(register, frozenset()).union(each.components)
+    return {register: parts for register, parts in components.items() if picked[register] == read[register]}
+
+
+def _words_read(register: low.Register, components: frozenset[int] | None) -> int:
+    """Returns the words of a register's value, of a vector those of the components that are read."""
+    if components is None or not isinstance(register.type, Vector):
+        return words_of(register.type)
+    return len(components) * words_of(register.type.element)
 
 
 def words_of(type_: Type) -> int:

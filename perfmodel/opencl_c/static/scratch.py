@@ -5,13 +5,15 @@ The GPU makers' names of such memory are local (NVIDIA) and scratch (AMD) memory
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping
+from collections import Counter
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origin, Origins, setting
-from perfmodel.opencl_c.static.liveness import WORD_BYTES, words_at_once
+from perfmodel.opencl_c.static.liveness import WORD_BYTES, components_read, words_at_once
+from perfmodel.opencl_c.types import Array, Vector
 
 REGISTERS = 255
 """Words that a work-item of today's GPUs can hold in registers."""
@@ -55,19 +57,77 @@ def scratch_arrays(kernel: low.LoweredKernel) -> dict[str, ScratchArray]:
     found &= private.keys()
     in_memory = {name: ScratchArray(private[name]) for name in found}
     room = WORD_BYTES * max(REGISTERS - words_at_once(kernel), 0)
-    for name in sorted(private.keys() - found, key=lambda name: (private[name], name)):
-        room -= private[name]
+    held = {name: size for name, size in _held(kernel, tables).items() if name not in found}
+    for name in sorted(held, key=lambda name: (held[name], name)):
+        room -= held[name]
         if room < 0:
-            spilled = min(-room, private[name])
+            spilled = min(-room, held[name])
             in_memory[name] = ScratchArray(spilled, spilled / private[name], is_spilled=True)
     return dict(sorted(in_memory.items()))
 
 
 def words_in_registers(kernel: low.LoweredKernel, scratch: Mapping[str, ScratchArray]) -> int:
     """Returns the words that a work-item holds in registers at once: values, and what of private arrays lies there."""
-    private = {each.name: each.type.size for each in kernel.objects if each.space == "private"}
-    held = [size - scratch[name].bytes if name in scratch else size for name, size in private.items()]
-    return words_at_once(kernel) + sum(-(-size // WORD_BYTES) for size in held)
+    values = words_at_once(kernel)
+    if all(each.space != "private" for each in kernel.objects):
+        return values
+    origins = Origins(kernel.body)
+    tables = _tables(kernel, origins, _stepped_in_open_loops(kernel, origins))
+    held = [
+        max(size - scratch[name].bytes, 0) if name in scratch else size for name, size in _held(kernel, tables).items()
+    ]
+    return values + sum(-(-size // WORD_BYTES) for size in held)
+
+
+def _held(kernel: low.LoweredKernel, tables: Container[str | None]) -> dict[str, int]:
+    """Returns the bytes of private arrays that a compiler has a place for: of a table of known numbers none, as these
+    stand in instructions where loops are written out, and of vectors those of the components that are read."""
+    private = {each.name: each.type for each in kernel.objects if each.space == "private"}
+    components = _components_read(kernel)
+    found: dict[str, int] = {}
+    for name, type_ in private.items():
+        element = type_
+        while isinstance(element, Array):
+            element = element.element
+        size = type_.size
+        if isinstance(element, Vector) and name in components:
+            size = size // element.width * len(components[name])
+        is_written_out = name in tables and size <= WORD_BYTES * REGISTERS
+        found[name] = 0 if is_written_out else size
+    return found
+
+
+def _components_read(kernel: low.LoweredKernel) -> dict[str, frozenset[int]]:
+    """Returns the components that are read of private arrays of vectors, of those that nothing reads as a whole."""
+    of_registers = components_read(kernel.body)
+    loaded: Counter[str | None] = Counter()
+    picked: Counter[str | None] = Counter()
+    found: dict[str | None, frozenset[int]] = {}
+    for statement in walks.simple_statements(kernel.body):
+        own = [each.access for each in walks.accesses_of(statement) if each.access.direction != "store"]
+        loaded.update(each.variable for each in own if each.space == "private")
+        for variable, components in _picked(statement, of_registers):
+            picked[variable] += 1
+            found[variable] = found.get(variable, frozenset()).union(components)
+    if loaded[None]:
+        return {}
+    return {name: parts for name, parts in found.items() if name is not None and picked[name] == loaded[name]}
+
+
+def _picked(
+    statement: low.Simple, of_registers: Mapping[low.Register, frozenset[int]]
+) -> Iterator[tuple[str | None, Collection[int]]]:
+    """Yields the loads from private arrays of which a statement uses components only, or puts them into a register of
+    which others do: the variable, and which."""
+    match statement:
+        case low.Assign(register=register, value=low.Load() as load, components=None) if register in of_registers:
+            if load.access.space == "private":
+                yield load.access.variable, of_registers[register]
+    for expression in walks.expressions_of(statement):
+        for each in walks.walk(expression):
+            match each:
+                case low.Pick(vector=low.Load() as load) if load.access.space == "private":
+                    yield load.access.variable, each.components
 
 
 def _is_known(
