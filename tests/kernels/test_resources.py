@@ -54,7 +54,8 @@ def words(body: str) -> int:
         ("o[0] = o[1];", 3),  # it and the value
         ("float a = o[1], b = o[2], c = o[3]; o[0] = a; o[1] = b; o[2] = c;", 5),  # three values and an address
         ("float a = o[1]; o[0] = a; float b = o[2]; o[0] = b;", 3),  # one after the other
-        ("float4 a = v[0]; o[0] = a.x; o[1] = a.y;", 7),  # a, an address, and the component
+        ("float4 a = v[0]; o[0] = a.x; o[1] = a.y;", 5),  # two components of a, an address, and the component
+        ("float4 a = v[0]; o[0] = a.x; o[1] = length(a);", 7),  # all of them
         ("double a = d * 2; o[0] = a; o[1] = a;", 5),  # a, an address, and a as a float
         (
             "float a = o[1]; for (int k = 0; k < n; k++) o[k] = 0; o[n] = a;",
