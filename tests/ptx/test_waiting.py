@@ -132,7 +132,7 @@ def copies(body: str) -> Kernel:
     ("behind", "waits"), [(SUM, 1), (ELSEWHERE.replace("%f1", "%f2"), 4)], ids=["a sum", "a store"]
 )
 def test_copies_wait_for_a_store_under_a_condition_on_what_was_loaded(behind: str, waits: int) -> None:
-    """What is stored was there before, but the store can't be issued before its condition is known."""
+    """The value that is stored was there before, but no store is issued before its condition is known."""
     kernel = copies(f"{LOADED} {NEVER} {behind} $onCOPY:")
     assert feature("f_mem_waits_global").eval(kernel) / THREADS == waits * ITERATIONS
 

@@ -29,7 +29,7 @@ from perfmodel.ptx.syntax import Instruction
 
 _KINDS = {"shfl": "shuffle", "vote": "vote", "match": "vote", "redux": "reduce"}
 MOST_SEEN = 0.5
-"""Where lanes look at so many different words in as many looks, or fewer, they have been at all of them."""
+"""Lanes have been at all words of an array where no more than this part of their looks went to different ones."""
 
 
 def counts_of(

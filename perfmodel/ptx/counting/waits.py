@@ -34,7 +34,8 @@ where PTX has more values live, some of which the assembler computes again."""
 MOST_PREDICATED = 16
 """A block of more instructions is branched over where a condition says so."""
 CONDITION = 2
-"""What a branch, or an instruction under a predicate, waits for a comparison beyond a simple operation: 13 cycles."""
+"""A branch, or an instruction under a predicate, waits for a comparison as long as for so many more operations: 13
+cycles in all."""
 _EXACT = frozenset(("div", "rcp", "sqrt"))
 _BARRIERS = frozenset(("bar", "barrier"))
 _SPACES = ("global", "shared")
