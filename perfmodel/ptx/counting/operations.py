@@ -2,6 +2,9 @@
 
 What follows from ids and sizes alone, and ends in addresses or conditions, is index arithmetic, as of the other kinds
 of programs. A place in an array is no arithmetic: its index times the bytes of an element, added to the array's start.
+Two things look like index arithmetic that no compiler has folded into addresses or moved out of loops: whole numbers
+that a loop computes anew in each iteration for its conditions alone, and bits that are cut out of data to look something
+up. They count as values.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from perfmodel.basics.graphs import reached
 from perfmodel.counting.called_functions import widened
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.counting.contracted import contracted
+from perfmodel.ptx.counting.computed_anew import computed_anew
 from perfmodel.ptx.dataflow import (
     ACCESSING,
     LOADS,
@@ -48,6 +52,8 @@ EXACT_DIVISION = 2
 go to the pipe for special functions (MUFU.RCP and FCHK), of the other one. An H200 takes 1.91 to 1.92 times as long."""
 _ROUNDED = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 COLLECTIVE = frozenset(("shfl", "vote", "match", "redux"))
+_OF_BITS = frozenset(("and", "or", "xor", "lop3", "bfe", "bfi", "prmt", "shr", "shf", "popc", "clz", "bfind", "brev"))
+"""What no address has room for, unlike sums, products and shifts to the left."""
 
 
 def own_operations(instruction: Instruction) -> Operations:
@@ -96,6 +102,7 @@ class Purposes:
         of_data: registers whose values depend on what is in memory.
         of_values: registers whose values end in memory, or are computed with data or with floats.
         beyond_places: registers whose values end in memory or conditions, and not in addresses alone.
+        in_places: registers whose values end in addresses, and perhaps elsewhere.
     """
 
     def __init__(self, code: Code) -> None:
@@ -104,6 +111,7 @@ class Purposes:
         self.of_data = self._of_data()
         self.of_values = self._of_values()
         self.beyond_places = self._beyond_places()
+        self.in_places = self._in_places()
 
     def _of_data(self) -> frozenset[str]:
         start = [
@@ -168,6 +176,16 @@ class Purposes:
         for each in self._instructions:
             if each.opcode in (*STORES, "red", "atom") or each.opcode in COLLECTIVE:
                 start += self._given(each)
+        return self._with_what_is_before(start)
+
+    def _in_places(self) -> frozenset[str]:
+        places = (address_of(each) for each in self._instructions)
+        return self._with_what_is_before(
+            [name for place in places if place is not None for name in registers_in(place)]
+        )
+
+    def _with_what_is_before(self, start: list[str]) -> frozenset[str]:
+        """Returns registers with those that their values are computed of."""
 
         def before(name: str) -> Iterator[str]:
             for definition in self.flow.definitions.get(name, ()):
@@ -202,10 +220,21 @@ class Purposes:
         if not instruction.types:
             return False
         if not instruction.types[-1].is_float and not any(name in self.beyond_places for name in names):
-            return False
+            return instruction.opcode in _OF_BITS and any(name in self.of_data for name in names)
         if not any(name in self.of_values or name in self.of_data for name in names):
-            return False
+            return self._is_for_conditions(instruction)
         return any(name in self.of_data for name in names) or not self.is_step(instruction)
+
+    def _is_for_conditions(self, instruction: Instruction) -> bool:
+        """Returns whether a loop computes something anew in each iteration that ends in conditions alone, and that no
+        counter stands for."""
+        if instruction not in self._not_counted_on or instruction.opcode in ("setp", "set"):
+            return False
+        return not any(name in self.in_places for name in written(instruction))
+
+    @cached_property
+    def _not_counted_on(self) -> frozenset[Instruction]:
+        return computed_anew(self.code)
 
     def indices(self, instruction: Instruction) -> bool:
         """Returns whether an instruction that computes no values is index arithmetic, and no part of an address."""

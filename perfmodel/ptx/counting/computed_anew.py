@@ -1,0 +1,50 @@
+"""Finds what loops compute anew in each iteration: what does not move by a step, as counters and places do."""
+
+from __future__ import annotations
+
+from perfmodel.ptx.code import Code
+from perfmodel.ptx.control_flow import Loop
+from perfmodel.ptx.dataflow import ACCESSING, read, registers_in, written
+from perfmodel.ptx.syntax import Instruction
+
+_SUMS = frozenset(("add", "sub", "mov", "cvt", "cvta", "neg"))
+_PRODUCTS = frozenset(("mul", "mad", "mul24", "mad24", "shl"))
+
+
+def computed_anew(code: Code) -> frozenset[Instruction]:
+    """Returns the arithmetic of loops whose results do not move by a step from iteration to iteration, so that no
+    compiler makes counters of them."""
+    return frozenset(each for loop in code.flow.loops for each in _of_loop(code, loop))
+
+
+def _of_loop(code: Code, loop: Loop) -> list[Instruction]:
+    own = [number for number in loop.blocks if code.flow.around(number)[-1] is loop]
+    inside = [each for number in sorted(loop.blocks) for each in code.flow.blocks[number].instructions]
+    varying = _with_what_follows(
+        inside, code.dataflow.alive[loop.header] & {n for each in inside for n in written(each)}
+    )
+    anew = _with_what_follows(
+        inside, {name for each in inside if not _is_linear(each, varying) for name in written(each)} & varying
+    )
+    found = [each for number in sorted(own) for each in code.flow.blocks[number].instructions]
+    return [each for each in found if each.opcode not in ACCESSING and anew.intersection(written(each))]
+
+
+def _with_what_follows(inside: list[Instruction], names: frozenset[str] | set[str]) -> set[str]:
+    """Returns registers of a loop with those that are computed of them in the same iteration."""
+    found = set(names)
+    while True:
+        more = {name for each in inside if found.intersection(read(each)) for name in written(each)} - found
+        if not more:
+            return found
+        found |= more
+
+
+def _is_linear(instruction: Instruction, varying: set[str]) -> bool:
+    """Returns whether a result moves by a step if what it is computed of does."""
+    if instruction.opcode in _SUMS:
+        return True
+    moving = [any(name in varying for name in registers_in(operand)) for operand in instruction.operands[1:]]
+    if not any(moving):
+        return True
+    return instruction.opcode in _PRODUCTS and not instruction.has("hi") and not (moving[0] and moving[1])
