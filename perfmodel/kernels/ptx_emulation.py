@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -35,13 +35,15 @@ def emulated(
     extrapolate: bool = False,
     budget: float = math.inf,
     samples: int = SAMPLES,
+    outstanding: Collection[int] = (),
 ) -> Emulation:
     """Emulates blocks of a kernel's launch.
 
     Args:
         arrays: what arrays hold, as numpy arrays or as words say it (`perfmodel.kernels.array_contents`); the others
             hold random numbers, as in a measurement.
-        groups, width, seed, steps, extrapolate, budget, samples: see `perfmodel.ptx.emulation.emulation.emulate`.
+        groups, width, seed, steps, extrapolate, budget, samples, outstanding: see
+            `perfmodel.ptx.emulation.emulation.emulate`.
     """
     names = [array.name for array in launch.arrays()]
     variables = [each.name for each in code.kernel.variables.values() if each.space in ("global", "const")]
@@ -63,9 +65,9 @@ def emulated(
     shape = Launch(
         grid=grid, block=launch.local_size, arguments=tuple(given), shared=launch.shared_bytes, variables=contents
     )
-    blocks = _blocks(groups, grid)
+    blocks, steps = _blocks(groups, grid), steps or MOST_STEPS
     try:
-        return emulate(code, shape, blocks, width, seed, steps or MOST_STEPS, extrapolate, budget, samples)
+        return emulate(code, shape, blocks, width, seed, steps, extrapolate, budget, samples, outstanding)
     except EmulationError as error:
         parameters = zip(launch.arguments, code.kernel.parameters, strict=True)
         held = [each.name for each, used in parameters if isinstance(each, Struct) and used.name in code.converted]

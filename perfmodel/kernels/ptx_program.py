@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST_THREADS = 1024
 """NVIDIA's GPUs take blocks of up to so many threads."""
+SECONDS_OF_SCOUTING = 1.0
+"""So long blocks are looked for whose loops are much longer than others', with the usual budget."""
 MOST_WORK = 110_000
 """So many instructions of few lanes are emulated with the usual budget, for about a second, before some iterations of
 loops stand for others."""
@@ -143,9 +145,20 @@ class PtxProgram(DeclaredProgram):
                 lambda found: found.seconds,
                 self.budget,
             )
+            outstanding = self._outstanding(emulation)
+            if outstanding:
+                emulation = self.emulated(values, **options, samples=emulation.samples, outstanding=outstanding)
             arrays = {each.name: (str(each.dtype), each.size) for each in self.launch(values).arrays()}
             self._counts[key] = counts_of(emulation, arrays, frozenset(self.arrays), subgroup_size, self.has_vectors)
         return self._counts[key]
+
+    def _outstanding(self, emulation: Emulation) -> tuple[int, ...]:
+        """Returns blocks that a sample has to have, as their loops are much longer than those of most."""
+        if self.groups != "sample" or not self.arrays or len(emulation.sample.blocks) == emulation.launch.blocks:
+            return ()
+        from perfmodel.ptx.emulation.scouting import longest_blocks  # slow to import
+
+        return longest_blocks(self.code, emulation.launch, self.budget * SECONDS_OF_SCOUTING)
 
     def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
         """True: there are no counts for all sizes."""

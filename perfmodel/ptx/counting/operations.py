@@ -2,9 +2,9 @@
 
 What follows from ids and sizes alone, and ends in addresses or conditions, is index arithmetic, as of the other kinds
 of programs. A place in an array is no arithmetic: its index times the bytes of an element, added to the array's start.
-Two things look like index arithmetic that no compiler has folded into addresses or moved out of loops: whole numbers
-that a loop computes anew in each iteration for its conditions alone, and bits that are cut out of data to look something
-up. They count as values.
+Two things look like index arithmetic that no compiler folds into addresses or moves out of loops: whole numbers that a
+loop computes anew in each iteration for its conditions alone, and bits that are cut out of data to look something up.
+They count as values.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functools import cached_property
 from perfmodel.basics.graphs import reached
 from perfmodel.counting.called_functions import widened
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.counting.contracted import contracted
 from perfmodel.ptx.counting.computed_anew import computed_anew
+from perfmodel.ptx.counting.contracted import contracted
 from perfmodel.ptx.dataflow import (
     ACCESSING,
     LOADS,

@@ -252,14 +252,15 @@ class Deciding:
 
 def _fixed(inside: list[Instruction], steady: Collection[Instruction], carried: frozenset[str]) -> set[str]:
     """Returns registers that a loop sets to the same in every iteration: what the launch gives, and what follows from
-    that, which compilers leave where it is used."""
+    that, which compilers leave where it is used. What a loop loads from one place again and again, as it might store
+    there, is taken to stay the same."""
     times = Counter(name for each in inside for name in written(each))
     fixed: set[str] = set()
     while True:
         more = {
             name
             for each in steady
-            if each.opcode in _LINEAR or (each.opcode == "ld" and each.has("param"))
+            if each.opcode in _LINEAR or (each.opcode == "ld" and not each.has("volatile", "relaxed", "acquire"))
             if not (set(read(each)) & times.keys()) - fixed
             for name in written(each)
             if times[name] == 1 and name not in carried

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from perfmodel.ptx.code import Code
 from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.execution import MOST_STEPS, Execution
 from perfmodel.ptx.emulation.lanes import WARP, Lanes
-from perfmodel.ptx.emulation.launch import Launch, Sample, sampled
+from perfmodel.ptx.emulation.launch import Launch, Sample, sampled, with_blocks
 from perfmodel.ptx.emulation.machine import Machine
 from perfmodel.ptx.emulation.recording import Addresses, Tally
 from perfmodel.ptx.syntax import Instruction
@@ -33,6 +34,7 @@ class Emulation:
         branches: by basic block that ends in a branch, see `perfmodel.ptx.emulation.execution.Execution`.
         skipped: iterations of loops that were counted without being run.
         seconds: that it took.
+        samples: parts of the grid's inside of which one block each was run, where they are a sample.
     """
 
     code: Code
@@ -48,6 +50,7 @@ class Emulation:
     skipped: int
     buffers: dict[str, Any]
     seconds: float
+    samples: int
 
     @property
     def work(self) -> NDArray[np.float64]:
@@ -78,6 +81,7 @@ def emulate(
     extrapolate: bool = False,
     budget: float = math.inf,
     samples: int = SAMPLES,
+    outstanding: Collection[int] = (),
 ) -> Emulation:
     """Runs some blocks of a launch.
 
@@ -89,12 +93,15 @@ def emulate(
             be computed; results are unknown then.
         budget: with `extrapolate`, the work before some iterations of loops stand for others, see
             `perfmodel.ptx.emulation.execution.Execution`.
+        outstanding: linear numbers of blocks that are run beside the others, and stand for themselves alone.
 
     Raises:
         EmulationError: for a kernel that does not end, accesses what isn't there, or does what is not emulated.
     """
     start = time.perf_counter()
     sample = sampled(launch.grid, groups, seed, math.prod(launch.block), samples)
+    if outstanding:
+        sample = with_blocks(sample, outstanding)
     lanes = Lanes(launch.grid, launch.block, sample.blocks)
     deciding = Deciding(code) if extrapolate else None
     machine = Machine(code, launch, lanes, width, deciding)
@@ -114,4 +121,5 @@ def emulate(
         skipped=execution.skipper.skipped if execution.skipper else 0,
         buffers=machine.buffers,
         seconds=time.perf_counter() - start,
+        samples=samples,
     )

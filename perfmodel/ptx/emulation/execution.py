@@ -154,7 +154,7 @@ class Execution:
                     if way.mask is not machine.live:
                         way.mask.forget()
                     if way.place == EXIT:
-                        self._end(way.mask)
+                        self.end(way.mask)
                     continue
                 if way.mask is not machine.live and self._live_changed:
                     active = way.mask.active & machine.live.active
@@ -271,7 +271,7 @@ class Execution:
             if place == EXIT or blocks[place].is_end:
                 if place != EXIT:
                     machine.tallies[place].add(side)
-                self._end(side)
+                self.end(side)
             else:
                 going.append((place, side))
         if len(going) == 1 and len(sides) == 2:
@@ -310,7 +310,7 @@ class Execution:
             needed = protected.union(waiting, *others)
             ways.append(_Way(place=place, meeting=meeting, mask=side, protected=needed, rounds=rounds))
 
-    def _end(self, mask: Mask) -> None:
+    def end(self, mask: Mask) -> None:
         """Ends lanes."""
         self.machine.live = self.machine.live.without(mask.active)
         self._live_changed = True

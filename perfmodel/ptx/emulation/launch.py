@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -129,3 +129,15 @@ def _by_edges(grid: tuple[int, ...], seed: int, strata: int) -> Sample:
                     found[linear] = found.get(linear, 0.0) + end - start
     blocks = tuple(sorted(found))
     return Sample(blocks, tuple(found[block] for block in blocks))
+
+
+def with_blocks(sample: Sample, blocks: Collection[int]) -> Sample:
+    """Returns a sample with blocks that stand for themselves alone; the others stand for the rest."""
+    weights = {
+        block: weight for block, weight in zip(sample.blocks, sample.weights, strict=True) if block not in blocks
+    }
+    if not weights:
+        return sample
+    rest = (sum(sample.weights) - len(blocks)) / sum(weights.values())
+    found = {**{block: weight * rest for block, weight in weights.items()}, **dict.fromkeys(blocks, 1.0)}
+    return Sample(tuple(sorted(found)), tuple(found[block] for block in sorted(found)))

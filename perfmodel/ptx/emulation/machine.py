@@ -44,6 +44,7 @@ class Machine:
     Args:
         width: threads of the sub-groups whose executions are counted.
         deciding: given where only what was executed is wanted: what decides on nothing is then not computed.
+        has_notes: whether it is noted where accesses go that decide on nothing.
 
     Attributes:
         needs_data: whether what memory holds matters.
@@ -57,7 +58,16 @@ class Machine:
             know.
     """
 
-    def __init__(self, code: Code, launch: Launch, lanes: Lanes, width: int, deciding: Deciding | None = None) -> None:
+    def __init__(
+        self,
+        code: Code,
+        launch: Launch,
+        lanes: Lanes,
+        width: int,
+        deciding: Deciding | None = None,
+        has_notes: bool = True,
+    ) -> None:
+        self.has_notes = has_notes
         self.code, self.launch, self.lanes, self.width = code, launch, lanes, width
         self.deciding = deciding
         self.needs_data = deciding is None or deciding.depends_on_data
@@ -217,7 +227,7 @@ class Machine:
 
     def _made(self, instruction: Instruction) -> Step:
         if self.deciding is not None and not self.deciding.is_needed(instruction):
-            if instruction.opcode in ACCESSING:
+            if instruction.opcode in ACCESSING and self.has_notes:
                 return noting(instruction, self.accesses)
             return _nothing
         if "matrix" in instruction.opcode or instruction.opcode in ("wmma.load", "wmma.store"):

@@ -106,11 +106,20 @@ class Skipper:
     def _finish(self, iteration: Iteration, plan: Plan) -> None:
         values, numbers = self.machine.registers.values, self.machine.registers.numbers
         iteration.registers = [values[numbers[name]] for name in plan.carried]
-        for test in plan.tests:
-            type_ = test.types[-1]
-            whole = TYPES[f"{'u' if type_.kind != 's' else 's'}{type_.bits}"]
-            pair = [self.machine.registers.reader(each, whole, test)() for each in test.operands[1:3]]
-            iteration.operands.append((pair[0], pair[1]))
+        iteration.operands += [self.sides(test) for test in plan.tests]
+
+    def sides(self, test: Instruction) -> tuple[Any, Any]:
+        """Returns what a test compares: a number, or one for each lane."""
+        type_ = test.types[-1]
+        whole = TYPES[f"{'u' if type_.kind != 's' else 's'}{type_.bits}"]
+        one, other = (self.machine.registers.reader(each, whole, test)() for each in test.operands[1:3])
+        return one, other
+
+    def apart(self, sides: tuple[Any, Any]) -> NDArray[np.int64]:
+        """Returns how far the sides of a test are apart for each lane."""
+        total = self.machine.lanes.total
+        one, other = (np.broadcast_to(side, (total,)).astype(np.int64) for side in sides)
+        return np.asarray(one - other)
 
     def notes(self) -> Iterator[Iteration]:
         """Iterates over the iterations that are going on."""

@@ -122,7 +122,7 @@ class Thinner(Skipper):
         """Returns how a loop moves from one iteration to the next; None where lanes have left it meanwhile."""
         if not before.registers or not np.array_equal(before.mask.active, now.mask.active):
             return None
-        tests = [self._apart(new) - self._apart(old) for old, new in zip(before.operands, now.operands, strict=True)]
+        tests = [self.apart(new) - self.apart(old) for old, new in zip(before.operands, now.operands, strict=True)]
         rows: dict[Addresses, list[Integers | None]] = {}
         former = _by_access(before.rows)
         for noted, own in _by_access(now.rows).items():
@@ -131,17 +131,11 @@ class Thinner(Skipper):
         steps = [new - old for old, new in zip(before.registers, now.registers, strict=True)]
         return Moving(steps, tests, rows)
 
-    def _apart(self, sides: tuple[Any, Any]) -> Integers:
-        """Returns how far the sides of a test are apart for each lane."""
-        total = self.machine.lanes.total
-        one, other = (np.broadcast_to(side, (total,)).astype(np.int64) for side in sides)
-        return np.asarray(one - other)
-
     def _begin(self, header: int, plan: Plan, moving: Moving, before: Iteration, mask: Mask, behind: Integers) -> None:
         """Leaves out the rest of a part, and the first half of the next one, if there is much left of the loop."""
         left = np.full(self.machine.lanes.total, NEVER, np.int64)
         for test, sides, step in zip(plan.tests, before.operands, moving.tests, strict=True):
-            left = np.minimum(left, turns_until(test, self._apart(sides), step))
+            left = np.minimum(left, turns_until(test, self.apart(sides), step))
         left = np.where(mask.active & (left < NEVER), np.maximum(left - behind - 2, 0), 0)
         most = int(left.max(initial=0))
         if most < LEAST:
