@@ -239,6 +239,37 @@ def test_short_conditions_in_no_loop_share_a_wait_and_long_ones_are_branched_ove
     assert feature("f_mem_waits_global").eval(kernel) == pytest.approx(waits * inside * n * n)
 
 
+OTHERS = """
+extern "C" __global__ void others(const float *a, float *c)
+{
+    __shared__ float tile[256];
+    tile[threadIdx.x] = a[threadIdx.x];
+    __syncthreads();
+    float s = 0;
+    #pragma unroll 4
+    for (int k = 0; k < 256; k++)
+        if (k != blockIdx.x) {
+            float v = tile[k];
+            OPERATIONS
+            s += v;
+        }
+    c[blockIdx.x * blockDim.x + threadIdx.x] = s;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("operations", "together"),
+    [("v = v * v + 1.5f; " * 4, 4), ("v = v * v + 1.5f; " * 8, 1), ("v = rsqrtf(v) + 1.5f; " * 2, 1)],
+)
+def test_conditions_around_loads_from_shared_memory_are_branched_over_sooner(operations: str, together: int) -> None:
+    """The assembler branches over more than eight instructions, also of those that functions become."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    kernel = Kernel.from_cuda(OTHERS.replace("OPERATIONS", operations), "others", 512, 256, {"a": 256, "c": 2**17})
+    waits = feature("f_mem_waits_local").eval(kernel) / 2**17
+    assert waits == pytest.approx(256 / together, rel=0.05)
+
+
 NEIGHBOURS = """
 extern "C" __global__ void neighbours(const float *a, const int *place, float *c, int n, int wraps)
 {
