@@ -180,11 +180,12 @@ class AccessAddresses:
         """Returns the passes of atomics in global memory likewise."""
         return self._mean(width, size, lambda table, active: sector_passes(table, size, active))
 
-    def shares(self, sizes: Sequence[int]) -> Blocks | None:
+    def shares(self, sizes: Sequence[int], are_updates: bool = True) -> Blocks | None:
         """Returns what part of all accesses goes to one block of each size, were they spread evenly over as many.
 
-        It is the chance that threads of two emulated blocks meet, or what the busiest place has by more than chance.
-        Executions of few threads are left out: they are often of those who met before, and try again.
+        It is the chance that threads of two emulated blocks meet; of updates, or what the busiest place has by more
+        than chance, where others have places of their own to store to. Executions of few threads are left out: they are
+        often of those who met before, and try again.
         """
         executions = self.executions_at(MOST_LOOKED_AT)
         if self.lanes.count < 2 or not executions:
@@ -205,7 +206,7 @@ class AccessAddresses:
             busiest = int(np.argmax(of_place))
             by_chance = CHANCE / math.sqrt(len(np.unique(warps[places == busiest])))
             most = of_place[busiest] / made.sum() * (1 - by_chance)
-            found.append((size, float(max(meeting, most, 0.0))))
+            found.append((size, float(max(meeting, most if are_updates else 0.0, 0.0))))
         return tuple(found)
 
     def _mean(self, width: int, unit: int, asked: Callable[[Array, NDArray[np.bool_]], NDArray[Any]]) -> float:

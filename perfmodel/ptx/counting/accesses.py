@@ -190,6 +190,7 @@ class AccessCounter:
             sizes = (4, 32, 128) if instruction.has("const") else (32, 128)
             touched = tuple((size, addresses.blocks_of_subgroups(self._width, size)) for size in sizes)
         is_counter = access.direction == "atomic" and touched is not None
+        may_meet = access.direction in ("atomic", "store") and touched is not None
         is_cut = access.space == "global" and not is_scattered and is_partly(executions)
         has_record = known and (is_cut or access.space == "scratch" or (access.space == "local" and is_scattered))
         where = instruction.source
@@ -221,7 +222,7 @@ class AccessCounter:
             touched=touched,
             passes=addresses.sector_passes(self._width, SECTOR) if is_counter else None,
             update=update,
-            shares=addresses.shares((item, *SHARED)) if is_counter else None,
+            shares=addresses.shares((item, *SHARED), is_counter) if may_meet else None,
             is_tried_again=first_tries is not None,
             wait=wait.share,
             level=wait.level,
