@@ -153,8 +153,8 @@ class AccessCount:
             addresses; None where nobody looked.
         passes: cycles of banks that a sub-group's access to local memory takes, and passes of atomics, likewise.
         update: what an atomic does.
-        shares: of an atomic or store whose places data decide, the part of all accesses that goes to its busiest block of so
-            many bytes, where these are spread evenly: the chance that those of two work-groups go to the same one.
+        shares: of an atomic or store whose places data decide, the part of all accesses that goes to its busiest block
+            of so many bytes, where these are spread evenly: the chance that those of two groups go to the same one.
         is_tried_again: whether it is made until it succeeds; the executions are then those of the first tries.
     """
 
