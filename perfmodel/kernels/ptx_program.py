@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 MOST_THREADS = 1024
 """NVIDIA's GPUs take blocks of up to so many threads."""
-SECONDS_OF_SCOUTING = 1.0
-"""So long blocks are looked for whose loops are much longer than others', with the usual budget."""
 MOST_WORK = 110_000
 """So many instructions of few lanes are emulated with the usual budget, for about a second, before some iterations of
 loops stand for others."""
@@ -158,7 +156,7 @@ class PtxProgram(DeclaredProgram):
             return ()
         from perfmodel.ptx.emulation.scouting import longest_blocks  # slow to import
 
-        return longest_blocks(self.code, emulation.launch, self.budget * SECONDS_OF_SCOUTING)
+        return longest_blocks(self.code, emulation.launch, self.budget)
 
     def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
         """True: there are no counts for all sizes."""

@@ -40,35 +40,37 @@ KNOWN = 2
 """Lanes that have come to a loop's beginning more often know how its test moves."""
 CHUNK = 2**16
 """So many threads are run side by side."""
-STEPS = 20_000
-"""Basic blocks that a chunk may execute."""
+MOST_THREADS = 3 * 2**19
+"""So many threads are looked at with the usual budget, which takes a second."""
+MOST_STEPS = 2_000
+"""Chunks that execute more basic blocks are given up."""
+MOST_SECONDS = 4.0
+"""So long all of it may take with the usual budget, where threads do much before their loops."""
 
 Integers = NDArray[np.int64]
 
 
-def longest_blocks(code: Code, launch: Launch, seconds: float) -> tuple[int, ...]:
+def longest_blocks(code: Code, launch: Launch, budget: float = 1.0) -> tuple[int, ...]:
     """Returns the linear number of the block with the longest loop, and of the one at the other end of the grid along
     axes that no length follows from; none where no array that is given says how long loops are, or no block stands out.
 
     Args:
-        seconds: that this may take; of a grid that takes longer, blocks that lie apart evenly are looked at.
+        budget: of work, 1 for the usual one; of a grid that takes more, blocks that lie apart evenly are looked at.
     """
     tests = dict(_tests(code, launch))
     if not tests:
         return ()
-    start = time.perf_counter()
+    end_of_time = time.perf_counter() + budget * MOST_SECONDS
     deciding = _Deciding(code)
     launch = _without_names(launch)
     threads, every, end = _of_their_own(code, launch, tests)
-    chunks = max(math.ceil(len(every) * math.prod(threads) / CHUNK), 1)
+    chunks = max(math.ceil(len(every) * math.ceil(math.prod(threads) / WARP) * WARP / CHUNK), 1)
     lengths: list[tuple[Integers, Integers]] = []
-    for number in range(chunks):
-        if time.perf_counter() - start > seconds:
-            break
+    for number in range(min(chunks, math.ceil(budget * MOST_THREADS / CHUNK))):
         blocks = every[number::chunks]
         machine = Machine(code, launch, _SomeLanes(launch, threads, blocks), WARP, deciding, has_notes=False)
         with suppress(EmulationError):
-            lengths.append((blocks, _lengths(machine, deciding, tests)))
+            lengths.append((blocks, _lengths(machine, deciding, tests, end_of_time)))
     if not lengths:
         return ()
     blocks, found = (np.concatenate(each) for each in zip(*lengths, strict=True))
@@ -77,10 +79,10 @@ def longest_blocks(code: Code, launch: Launch, seconds: float) -> tuple[int, ...
     return tuple(sorted({longest, longest + end})) if stands_out else ()
 
 
-def _lengths(machine: Machine, deciding: Deciding, tests: dict[int, Instruction]) -> Integers:
+def _lengths(machine: Machine, deciding: Deciding, tests: dict[int, Instruction], end_of_time: float) -> Integers:
     """Returns for each block how many iterations its longest loop has."""
-    execution = Execution(machine, STEPS)
-    execution.skipper = scout = _Scout(machine, deciding, execution, tests)
+    execution = Execution(machine, MOST_STEPS)
+    execution.skipper = scout = _Scout(machine, deciding, execution, tests, end_of_time)
     execution.run()
     return np.asarray(scout.lengths.reshape(machine.lanes.count, -1).max(axis=1))
 
@@ -177,16 +179,23 @@ class _Scout(Skipper):
     """
 
     def __init__(
-        self, machine: Machine, deciding: Deciding, execution: Execution, tests: dict[int, Instruction]
+        self,
+        machine: Machine,
+        deciding: Deciding,
+        execution: Execution,
+        tests: dict[int, Instruction],
+        end_of_time: float,
     ) -> None:
         super().__init__(machine, deciding)
-        self.execution, self.tests = execution, tests
+        self.execution, self.tests, self.end_of_time = execution, tests, end_of_time
         total = machine.lanes.total
         self.lengths = np.zeros(total, np.int64)
         self._met = {header: np.zeros(total, np.int64) for header in tests}
         self._before = {header: np.zeros(total, np.int64) for header in tests}
 
     def arrives(self, block: int, mask: Mask, parted: int) -> None:
+        if time.perf_counter() > self.end_of_time:
+            raise EmulationError("blocks take too long to be looked at all")
         if block not in self.tests:
             return
         met, before, test = self._met[block], self._before[block], self.tests[block]
