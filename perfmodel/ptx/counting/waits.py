@@ -18,7 +18,7 @@ from math import gcd
 
 from perfmodel.counting.waits import ADDRESS, BESIDE, LATENCIES, MOST_UNDER_WAY, Wait
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.control_flow import Block, Loop
+from perfmodel.ptx.control_flow import EXIT, Block, Loop
 from perfmodel.ptx.dataflow import LOADS, address_of, read, written
 from perfmodel.ptx.liveness import words_of
 from perfmodel.ptx.syntax import Immediate, Instruction, Register
@@ -37,6 +37,8 @@ so much sooner (ptxas 12.9 and 13.5 for sm_90)."""
 CONDITION = 2
 """A branch, or an instruction under a predicate, waits for a comparison as long as for so many more operations: 13
 cycles in all."""
+MOST_OF_SIDE = 2
+"""So many blocks lie on one side of a branch, where one of them holds nothing but a jump."""
 _EXACT = frozenset(("div", "rcp", "sqrt"))
 _BARRIERS = frozenset(("bar", "barrier"))
 _SPACES = ("global", "shared")
@@ -298,13 +300,39 @@ class Waits:
             at = flow.dominators[at] if at != 0 else None
 
     def _is_predicated_side(self, block: Block) -> bool:
-        """Returns whether a block is executed under a predicate, as the other way leads around it."""
+        """Returns whether a block is executed under a predicate: both ways from the branch above meet behind short
+        blocks, or one leads there at once."""
         flow = self.code.flow
-        above = flow.dominators[block.number]
-        if above is None or flow.predecessors[block.number] != [above] or not _is_predicated(block):
+        above = self._branch_above(block)
+        if above is None or block.number == flow.meeting[above]:
             return False
-        meeting = flow.meeting[above]
-        return block.successors == (meeting,) and meeting in flow.blocks[above].successors
+        sides = [self._side(each, flow.meeting[above]) for each in flow.blocks[above].successors]
+        return all(side is not None for side in sides) and any(block.number in side for side in sides if side)
+
+    def _branch_above(self, block: Block) -> int | None:
+        """Returns the block with the branch that one way leads from to a block, and no other."""
+        flow = self.code.flow
+        number = block.number
+        for _ in range(MOST_OF_SIDE):
+            before = flow.predecessors[number]
+            if len(before) != 1 or len(flow.blocks[before[0]].successors) == 2:
+                return before[0] if len(before) == 1 else None
+            number = before[0]
+        return None
+
+    def _side(self, number: int, meeting: int) -> list[int] | None:
+        """Returns the blocks from one on to where ways meet again; None where they are long, or others come there."""
+        flow = self.code.flow
+        found: list[int] = []
+        while number != meeting:
+            block = None if number == EXIT or len(found) == MOST_OF_SIDE else flow.blocks[number]
+            if block is None or len(flow.predecessors[number]) != 1 or len(block.successors) != 1:
+                return None
+            if not _is_predicated(block):
+                return None
+            found.append(number)
+            number = block.successors[0]
+        return found
 
     def _of_address(self, load: Instruction, places: _Places) -> int:
         """Returns the words that the address of a load takes which a loop moves by steps of 64 bits, in two halves;
