@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from perfmodel.ptx.emulation.execution import Execution
 from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
 from perfmodel.ptx.emulation.launch import Buffer, Launch
 from perfmodel.ptx.emulation.machine import Machine
+from perfmodel.ptx.emulation.recording import Addresses, Tally
 from perfmodel.ptx.emulation.skipping import NEVER, Skipper, turns_until
 from perfmodel.ptx.parameters import roots
 from perfmodel.ptx.syntax import Instruction, Special
@@ -211,7 +211,11 @@ class _Scout(Skipper):
             self.lengths = np.where(ends, np.maximum(self.lengths, met + left), self.lengths)
             self.execution.end(Mask(self.machine.lanes, ends))
 
-    def note_tally(self, *_: Any) -> None:
-        """Notes nothing: only lengths are wanted."""
+    def note_tally(self, tally: Tally, mask: Mask) -> None:
+        """Notes nothing, as only lengths are wanted."""
 
-    note_row = note_branch = note_tally
+    def note_row(self, noted: Addresses, mask: Mask, row: Integers | None) -> None:
+        """Notes nothing."""
+
+    def note_branch(self, record: Integers, more: Integers) -> None:
+        """Notes nothing."""
