@@ -14,7 +14,7 @@ from perfmodel.counting.counts import (
     KernelCounts,
     OperationCount,
 )
-from perfmodel.ptx.counting.access_addresses import touched_by
+from perfmodel.ptx.counting.access_addresses import AccessAddresses, touched_by
 from perfmodel.ptx.counting.accesses import AccessCounter
 from perfmodel.ptx.counting.chains import chains_of
 from perfmodel.ptx.counting.executions import added, constant
@@ -152,16 +152,24 @@ class _Counter:
     def scratch(self) -> Iterator[tuple[str, int]]:
         """Yields what of the arrays in local memory threads use, as far as emulated ones show it: caches hold no more.
 
-        Of places that data decide on, those of few executions are not all.
+        Of places that data decide on, those of few executions are not all, nor are those of some iterations.
         """
         used = [each for each in self.accesses.found if each.space == "scratch"]
         if used:
-            declared = self.declared("local")
-            touched = touched_by([each.addresses for each in used], self.accesses.fullest(used)).bytes
-            looked_at = sum(len(own) for each in used for _, own in each.addresses.noted.scattered)
-            is_all = not looked_at or touched <= MOST_SEEN * WORD_BYTES * looked_at
+            declared, block = self.declared("local"), self.accesses.fullest(used)
+            touched = touched_by([each.addresses for each in used], block).bytes
+            is_all = all(_is_at_all(each.addresses, block) for each in used)
             yield "scratch", min(touched, declared) if is_all else declared
 
     def declared(self, space: str) -> int:
         """Returns the bytes of the variables that the text declares in a space."""
         return sum(each.n_bytes for each in self.code.kernel.variables.values() if each.space == space)
+
+
+def _is_at_all(addresses: AccessAddresses, block: int) -> bool:
+    """Returns whether an access was seen at all places of a thread's array that it goes to, in one emulated block."""
+    noted = addresses.noted
+    if not noted.is_thinned and not noted.scattered:
+        return True
+    looks = len(noted.rows) + sum(len(own) for _, own in noted.scattered)
+    return touched_by([addresses], block).bytes <= MOST_SEEN * WORD_BYTES * looks
