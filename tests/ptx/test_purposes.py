@@ -7,7 +7,7 @@ DECODED = """\
 extern "C" __global__ void decoded(const float *x, float *y, long long n) {
     long long q = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     int row = 1;
-    while ((long long)row * (2 * row + 1) * (row + 5) <= 30 * q) row++;
+    while ((long long)row * (row + 1) * (2LL * row + 1) <= 6 * q) row++;
     y[q] = x[row];
 }"""
 STEPPING = """\
