@@ -22,7 +22,7 @@ from perfmodel.device import Device, cuda_driver
 from perfmodel.measuring.isolation.child import Timer, device_timer
 from perfmodel.ptx.code import code_of
 from perfmodel.ptx.emulation.emulation import emulate
-from perfmodel.ptx.emulation.launch import Buffer, Launch
+from perfmodel.ptx.emulation.launch import Buffer, Given, Holder, Launch
 
 PAGE = 1 << 20
 TOLD, MEMORY = 1 << 30, 1 << 22
@@ -178,17 +178,23 @@ class FakeLibrary:
             ctypes.string_at(ctypes.c_void_p.from_address(places + 8 * place).value or 0, parameter.n_bytes)
             for place, parameter in enumerate(code.kernel.parameters)
         ]
-        addresses = [int.from_bytes(value, "little") if len(value) == 8 else 0 for value in values]
-        buffers = {
-            place: Buffer(f"argument {place}", self._memory[address].nbytes, self._memory[address])
-            for place, address in enumerate(addresses)
-            if address in self._memory
-        }
-        arguments = tuple(buffers.get(place, value) for place, value in enumerate(values))
+        addresses: dict[str, int] = {}
+        arguments: list[Given] = []
+        for parameter, value in zip(code.kernel.parameters, values, strict=True):
+            buffers = {}
+            for offset in range(0, len(value) - 7, 8):
+                address = int.from_bytes(value[offset : offset + 8], "little")
+                if address in self._memory:
+                    buffers[offset] = Buffer(
+                        f"{parameter.name}+{offset}", len(self._memory[address]), self._memory[address]
+                    )
+                    addresses[buffers[offset].name] = address
+            is_pointer = bool(buffers) and not parameter.is_array
+            arguments.append(buffers[0] if is_pointer else Holder(value, buffers) if buffers else value)
         if name != "perfmodel_reference":
-            emulation = emulate(code, Launch(grid, block, arguments, shared), "all")
-            for place, buffer in buffers.items():
-                self._memory[addresses[place]][:] = emulation.array(buffer.name)
+            emulation = emulate(code, Launch(grid, block, tuple(arguments), shared), "all")
+            for array, address in addresses.items():
+                self._memory[address][:] = emulation.array(array)
         threads = math.prod(grid) * math.prod(block)
         self._clock_s += 1e-6 + (1e-9 * threads if name != "perfmodel_reference" else 3e-3)
 

@@ -100,6 +100,8 @@ KERNELS = {
     " int i = blockIdx.x * 256 + threadIdx.x; if (i < n) y[i] = a * x[i] + y[i]; }",
     "scale.cu": "template <typename T, int N> __global__ void scale(const T *x, T *y, int n) {"
     " int i = blockIdx.x * 256 + threadIdx.x; if (i < n) y[i] = N * x[i]; }",
+    "rows.cu": "struct Rows { const float *x; float *y; int n; }; __global__ void twice(Rows p) {"
+    " int i = blockIdx.x * 256 + threadIdx.x; if (i < p.n) p.y[i] = 2 * p.x[i]; }",
     "columns.cu": "__global__ void columns(const float *u, float *s, int n, int m) {"
     " int i = blockIdx.x * 128 + threadIdx.x; float sum = 0; for (int k = 0; k < m; k++) sum += u[k * n + i];"
     " s[i] = sum; }",

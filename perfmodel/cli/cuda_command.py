@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from perfmodel.basics.errors import KernelError
 from perfmodel.cli.arguments import array_said, by_value, check_dtype, no_such_argument, pairs
-from perfmodel.kernels.arguments import Array
+from perfmodel.kernels.arguments import Array, Struct
+from perfmodel.kernels.array_contents import number_said
 from perfmodel.kernels.cuda_file import cuda_kernel, cuda_text, ptx_kernel, text_of
 from perfmodel.kernels.cuda_source import kernels_in
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.source_words import split
+from perfmodel.kernels.struct_words import listed_words
 from perfmodel.ptx.reading.reader import read
 
 
@@ -49,13 +52,15 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     for option, given in (("--grid", parsed.grid), ("--block", parsed.block_size)):
         if not given:
             raise KernelError(f"{path} needs {option}; write blocks and threads by axis, as --grid '(n+255)/256'")
-    said = pairs(parsed.arg, "--arg")
+    texts = pairs(parsed.arg, "--arg")
     name = named or parsed.kernel
     is_ptx = path.endswith(".ptx")
     source = ptx_kernel(Path(path), name) if is_ptx else cuda_kernel(Path(path), name, parsed.option, parsed.include)
     names = [each.name for each in source.declared]
-    extents = {name: array_said(name, said[name]) for name in source.pointers if name in said}
-    elements = {name: each.elements(source.item_bytes(name)) for name, each in extents.items()}
+    numbers = {name: _number_or_text(text) for name, text in texts.items() if name in source.words}
+    said = with_lists({**texts, **numbers}, source.structs)
+    extents = {name: array_said(name, str(said[name] or 0)) for name in source.given_arrays(said)}
+    elements = {name: source.sized(name, each) for name, each in extents.items()}
     grid, block = (given.split(",") for given in (parsed.grid, parsed.block_size))
     program = source.program(grid, block, elements, parsed.shared_bytes or 0, parsed.assume)
     for array in program.declared:
@@ -66,7 +71,7 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
         if name in extents:
             continue
         if name in names or name in program.arguments:
-            scalars[name] = by_value(f"--arg {name}", value)
+            scalars[name] = by_value(f"--arg {name}", value) if isinstance(value, str) else value
         elif not shared:
             raise no_such_argument(name, program.name, [*names, *program.arguments])
     return Kernel(program, {"generator": program.name}, None, **scalars)
@@ -76,6 +81,19 @@ def contents(kernel: Kernel, said: Mapping[str, str]) -> dict[str, Any]:
     """Returns what the arrays of a PTX kernel hold, those of which options say it."""
     program = kernel.program
     assert isinstance(program, PtxProgram)
-    arrays = [each.name for each in program.declared if isinstance(each, Array)]
-    found = {name: array_said(name, said[name]) for name in arrays if name in said}
+    arrays = [each.name for each in program.declared_arrays]
+    listed = with_lists(said, [each.name for each in program.declared if isinstance(each, Struct)])
+    found = {name: array_said(name, listed[name]) for name in arrays if name in listed}
     return {name: each for name, each in found.items() if each.kind}
+
+
+def _number_or_text(text: str) -> float | str:
+    with suppress(KernelError):
+        return number_said("", text)
+    return text
+
+
+def with_lists(said: Mapping[str, Any], structs: Iterable[str]) -> dict[str, Any]:
+    """Returns what options say, with structs' lists in JSON word by word."""
+    lists = {name: by_value(f"--arg {name}", said[name]) for name in structs if str(said.get(name))[:1] == "["}
+    return listed_words({**said, **lists}, lists)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -24,6 +24,10 @@ C_TYPES = {
     "float64": "double",
 }
 """OpenCL C's names for numpy's types."""
+WORD_BYTES = 4
+"""A struct of which only the size is known consists of words of so many bytes."""
+ADDRESS_BYTES = 8
+"""A pointer within a struct has so many bytes, and lies at a multiple of them."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ class Scalar:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Struct:
     """A struct or a vector passed by value.
 
@@ -126,21 +130,40 @@ class Struct:
             fields and indices: ``shape_stride_0`` is ``shape.stride[0]``.
         offsets: where each of them lies, in bytes.
         n_bytes: of the whole.
+        arrays: those that its pointers point to, arrays of the launch with names of their own.
+        places: where the address of each of them lies, in bytes.
     """
 
     name: str
     fields: tuple[Scalar, ...]
     offsets: tuple[int, ...]
     n_bytes: int
+    arrays: tuple[Array, ...] = ()
+    places: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        plain = f"name={self.name!r}, fields={self.fields!r}, offsets={self.offsets!r}, n_bytes={self.n_bytes!r}"
+        pointers = f", arrays={self.arrays!r}, places={self.places!r}" if self.arrays else ""
+        return f"Struct({plain}{pointers})"
 
     @property
     def contents(self) -> bytes:
-        """The bytes of a launch's struct; zeros between the fields.
+        """The bytes of a launch's struct; zeros between the fields, and for addresses.
+
+        Raises:
+            OverflowError, TypeError, ValueError: as for `Scalar.number`.
+        """
+        return self.contents_with({})
+
+    def contents_with(self, addresses: Mapping[str, int]) -> bytes:
+        """Returns the bytes of a launch's struct with the addresses of its arrays, by their names.
 
         Raises:
             OverflowError, TypeError, ValueError: as for `Scalar.number`.
         """
         found = bytearray(self.n_bytes)
+        for array, place in zip(self.arrays, self.places, strict=True):
+            found[place : place + ADDRESS_BYTES] = addresses.get(array.name, 0).to_bytes(ADDRESS_BYTES, "little")
         for field, offset in zip(self.fields, self.offsets, strict=True):
             data = field.number.tobytes()
             found[offset : offset + len(data)] = data
@@ -180,6 +203,11 @@ Argument: TypeAlias = Array | Scalar | Struct | LocalArray
 def scalars_of(argument: Argument | Derived) -> tuple[Scalar, ...]:
     """Returns the numbers that an argument passes by value: one, those of a struct, or none."""
     return (argument,) if isinstance(argument, Scalar) else argument.fields if isinstance(argument, Struct) else ()
+
+
+def arrays_of(argument: Argument | Derived) -> tuple[Array, ...]:
+    """Returns the arrays that an argument points to: itself, those of a struct's pointers, or none."""
+    return (argument,) if isinstance(argument, Array) else argument.arrays if isinstance(argument, Struct) else ()
 
 
 def check_range(name: str, value: float, dtype: np.dtype[Any], kernel: str) -> None:

@@ -17,6 +17,7 @@ from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.loopy_program import LoopyProgram
 from perfmodel.kernels.program import Program
+from perfmodel.kernels.struct_pointers import no_arrays
 from perfmodel.kernels.struct_values import flattened
 
 
@@ -135,6 +136,8 @@ class BoundKernel:
         merged = {**self.sizes, **sizes}
         missing = [name for name in self.program.sizes if name not in merged]
         if missing:
+            if pointers := [name for name in getattr(self.program, "open_pointers", ()) if name in missing]:
+                raise KernelError(no_arrays(self.name, pointers))
             raise KernelError(f"kernel {self.name!r} needs a value for {', '.join(missing)}; give it as {missing[0]}=…")
         bound = {name: _whole(self.name, name, merged[name]) for name in self.program.sizes}
         try:

@@ -5,20 +5,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError
 from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct, check_known
+from perfmodel.kernels.array_contents import ArrayContents, said_of_array
 from perfmodel.kernels.cuda_declarations import full_name
 from perfmodel.kernels.cuda_host import is_for_graphics, is_of_a_library
 from perfmodel.kernels.cuda_refusals import NAMES, not_named
 from perfmodel.kernels.cuda_source import DeclaredArgument, arguments_of, kernels_in, template_parameters, without_types
+from perfmodel.kernels.given_arguments import names_in
 from perfmodel.kernels.opencl_file import included
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.size_expression import Extent
 from perfmodel.kernels.source_words import source_text
+from perfmodel.kernels.struct_pointers import how_to_give
+from perfmodel.kernels.struct_words import StructWords, listed_words
 from perfmodel.ptx.code import code_of
 from perfmodel.ptx.parameters import Parameter, parameters_of
 from perfmodel.ptx.reading.reader import read
@@ -46,8 +52,47 @@ class CompiledKernel:
         both = zip(self.declared, self.parameters, strict=True)
         return tuple(each.name for each, used in both if _is_pointer(each, used))
 
+    @cached_property
+    def structs(self) -> dict[str, StructWords]:
+        """The structs by value of which only the size is known, by name."""
+        both = zip(self.declared, self.parameters, strict=True)
+        return {
+            each.name: StructWords(self.name, each.name, used.n_bytes, used.held, used.loaded)
+            for each, used in both
+            if used.type is None and not each.is_pointer and each.numbers() is None
+        }
+
+    @cached_property
+    def words(self) -> dict[str, StructWords]:
+        """The names of all words of structs, each with its struct."""
+        return {name: struct for struct in self.structs.values() for name in struct.names}
+
+    def listed(self, said: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns what is said of arguments by name, structs' lists word by word; see
+        `perfmodel.kernels.struct_words.listed_words`."""
+        return listed_words(said, self.structs)
+
+    def given_arrays(self, said: Mapping[str, Any]) -> tuple[str, ...]:
+        """Returns the names of the arrays among what is said by name: pointers, and words of structs where one begins
+        that an array is given for."""
+        words = self.words
+        return tuple(
+            name for name in said if name in self.pointers or (name in words and words[name].is_array(name, said))
+        )
+
+    def sized(self, name: str, said: ArrayContents) -> Extent | Array:
+        """Returns the number of elements of an array of which something is said, or the array, where that has a type
+        and the source has none."""
+        words = self.words
+        if name not in words or said.dtype is None or said.dtype.kind not in "iuf":
+            return said.elements(self.item_bytes(name))
+        return Array(name, said.dtype.name, said.elements(said.dtype.itemsize))
+
     def element(self, name: str) -> tuple[str, int]:
         """Returns the type of the numbers that an element of an array consists of, and how many they are."""
+        words = self.words
+        if name in words:
+            return words[name].element(name), 1
         place = self._place(name)
         return _element(self.declared[place], self.parameters[place])
 
@@ -58,6 +103,8 @@ class CompiledKernel:
 
     def is_known(self, name: str) -> bool:
         """Returns whether the source says which numbers an element of an array consists of; else its code does."""
+        if name in self.words:
+            return False
         declared = self.declared[self._place(name)]
         return declared.is_pointer and declared.numbers() is not None
 
@@ -68,13 +115,26 @@ class CompiledKernel:
         self,
         grid: Extent | Sequence[Extent],
         block: Extent | Sequence[Extent],
-        args: Mapping[str, Extent] | Sequence[Argument],
+        args: Mapping[str, Extent | Array] | Sequence[Argument],
         shared: Extent = 0,
         assumptions: str = "",
     ) -> PtxProgram:
         """Returns the kernel with its launch; see `perfmodel.Kernel.from_cuda`."""
-        declared = declared_arguments(self, args) if isinstance(args, Mapping) else list(args)
-        return PtxProgram(self.text, self.entry, self.name, grid, block, declared, shared, assumptions)
+        launch = (self.text, self.entry, self.name, grid, block)
+        if not isinstance(args, Mapping):
+            return PtxProgram(*launch, list(args), shared, assumptions)
+        arrays = {name: said_of_array(repr(name), str(args[name])) for name in args if self._is_in_words(name, args)}
+        args = {**args, **{name: self.sized(name, said) for name, said in arrays.items()}}
+        sizes = names_in([*_axes(grid), *_axes(block), shared, assumptions])
+        return PtxProgram(*launch, declared_arguments(self, args, sizes), shared, assumptions, arrays)
+
+    def _is_in_words(self, name: str, args: Mapping[str, Any]) -> bool:
+        said = args[name]
+        return name in self.words and isinstance(said, str) and (":" in said or said.endswith(".npy"))
+
+
+def _axes(given: Extent | Sequence[Extent]) -> Sequence[Extent]:
+    return [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
 
 
 def cuda_kernel(
@@ -170,17 +230,27 @@ def text_of(path: Path) -> str:
         raise KernelError(f"source file {path} is no text in UTF-8; save it so") from error
 
 
-def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) -> list[Argument | Derived]:
+def declared_arguments(
+    kernel: CompiledKernel, extents: Mapping[str, Extent | Array], sizes: Sequence[str] = ()
+) -> list[Argument | Derived]:
     """Returns a kernel's arguments as its source declares them and its code uses them.
 
     Args:
-        extents: elements of arrays, by the names of pointers; 0 for a null pointer.
+        extents: elements of arrays, by the names of pointers and of the words of structs where pointers begin; 0 for a
+            null pointer. An array of a struct may be given as one, with a type of its own.
+        sizes: names from which the launch follows.
 
     Raises:
         KernelError: for an array without extent, and an extent of nothing.
     """
-    check_known(kernel.name, extents, [each.name for each in kernel.declared])
+    structs, words = kernel.structs, kernel.words
+    check_known(kernel.name, [each for each in extents if each not in words], [each.name for each in kernel.declared])
+    plain: dict[str, Extent] = {}
     for name, extent in extents.items():
+        if name in words:
+            continue
+        if name in structs:
+            raise KernelError(_no_whole(structs[name]))
         if name not in kernel.pointers:
             raise KernelError(f"argument {name!r} of kernel {kernel.name!r} is no array; give its value, as {name}=…")
         if not isinstance(extent, str | int | np.integer):
@@ -188,10 +258,26 @@ def declared_arguments(kernel: CompiledKernel, extents: Mapping[str, Extent]) ->
                 f"argument {name!r} of kernel {kernel.name!r} is given {type(extent).__name__}, not its number of "
                 "elements; give the number in args, and the array itself by kernel.as_observed(…)"
             )
-    return [
-        _argument(kernel.name, parameter, each, extents.get(each.name))
-        for parameter, each in zip(kernel.parameters, kernel.declared, strict=True)
-    ]
+        plain[name] = extent
+    found: list[Argument | Derived] = []
+    sizes = [*sizes, *names_in([each.extent if isinstance(each, Array) else each for each in extents.values()])]
+    for parameter, each in zip(kernel.parameters, kernel.declared, strict=True):
+        if each.name in structs:
+            struct = structs[each.name]
+            found.append(struct.struct({n: value for n, value in extents.items() if words.get(n) == struct}, sizes))
+        else:
+            found.append(_argument(kernel.name, parameter, each, plain.get(each.name)))
+    return found
+
+
+def _no_whole(struct: StructWords) -> str:
+    """Returns why a struct is given no number of elements, and how it is given arrays."""
+    names = struct.followed or (f"{struct.name}_0",)
+    where = "" if struct.followed else ", say,"
+    return (
+        f"argument {struct.name!r} of kernel {struct.kernel!r} is a struct of {struct.n_bytes} bytes; give the arrays "
+        f"of its pointers by the words where these begin{where} ({how_to_give(names)}), and the other words as numbers"
+    )
 
 
 def _argument(
@@ -208,8 +294,9 @@ def _argument(
         dtype, times = _element(declared, parameter)
         return Array(declared.name, dtype, extent if times == 1 else f"({extent}) * {times}", parameter.is_output)
     numbers = declared.numbers()
-    if parameter.type is None:
-        return _struct(declared, parameter.n_bytes, numbers)
+    if parameter.type is None and numbers:
+        return _vector(declared.name, parameter.n_bytes, *numbers)
+    assert parameter.type is not None  # of other structs, words are given
     return Scalar(declared.name, numbers[0] if numbers else parameter.type.dtype)
 
 
@@ -223,9 +310,7 @@ def _element(declared: DeclaredArgument, parameter: Parameter) -> tuple[str, int
     return (declared.numbers() if declared.is_pointer else None) or (parameter.dtype or "uint8", 1)
 
 
-def _struct(declared: DeclaredArgument, n_bytes: int, numbers: tuple[str, int] | None) -> Struct:
-    """Returns a vector or struct by value; of a struct whose fields are not known, as numbers of 4 bytes."""
-    dtype, times = numbers or ("int32", max(n_bytes // 4, 1))
+def _vector(name: str, n_bytes: int, dtype: str, times: int) -> Struct:
     item = np.dtype(dtype).itemsize
-    fields = tuple(Scalar(f"{declared.name}_{place}", dtype) for place in range(times))
-    return Struct(declared.name, fields, tuple(place * item for place in range(times)), n_bytes)
+    fields = tuple(Scalar(f"{name}_{place}", dtype) for place in range(times))
+    return Struct(name, fields, tuple(place * item for place in range(times)), n_bytes)

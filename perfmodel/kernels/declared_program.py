@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -21,10 +21,13 @@ from perfmodel.kernels.arguments import (
     LocalArray,
     Scalar,
     Struct,
+    arrays_of,
     check_range,
     scalars_of,
 )
 from perfmodel.kernels.size_expression import Extent, SizeExpression, check_sizes, conditions_of
+
+A = TypeVar("A", bound=Array | Derived)
 
 
 class DeclaredProgram(ABC):
@@ -49,7 +52,9 @@ class DeclaredProgram(ABC):
         self.name, self.assumptions = name, assumptions
         self.declared = tuple(map(self._plain, arguments))
         scalars = [scalar for each in self.declared for scalar in scalars_of(each)]
-        names = [each.name for each in self.declared if not isinstance(each, Scalar)] + [s.name for s in scalars]
+        held = [array for each in self.declared if isinstance(each, Struct) for array in each.arrays]
+        names = [each.name for each in self.declared if not isinstance(each, Scalar)]
+        names += [scalar.name for scalar in scalars] + [array.name for array in held]
         if twice := [each for each in names if names.count(each) > 1]:
             raise KernelError(f"kernel {name!r} has two arguments {twice[0]!r}; rename one of them")
         self.free = tuple(each for each in free if each not in names)
@@ -63,7 +68,7 @@ class DeclaredProgram(ABC):
                 f"extent of {'' if isinstance(each, Derived) else 'array '}{each.name!r}",
                 each.n_bytes if isinstance(each, LocalArray) else each.extent,
             )
-            for each in self.declared
+            for each in (*self.declared, *self.declared_arrays)
             if isinstance(each, Array | LocalArray | Derived)
         }
         self._shaping = frozenset(name for axis in shape for name in axis.names)
@@ -79,11 +84,16 @@ class DeclaredProgram(ABC):
     def content(self) -> str:
         return hashlib.sha256(repr(self._given).encode()).hexdigest()
 
+    @property
+    def declared_arrays(self) -> list[Array]:
+        """The arrays among the arguments, and those that pointers of structs point to."""
+        return [array for each in self.declared for array in arrays_of(each)]
+
     def check(self, sizes: Mapping[str, Any]) -> None:
         check_sizes(self.name, sizes, self._extending, self._conditions)
 
     def _check_extents(self, sizes: Mapping[str, Any]) -> None:
-        for each in self.declared:
+        for each in (*self.declared, *self.declared_arrays):
             if isinstance(each, Array | LocalArray):
                 extent = self._extents[each.name]
                 known = {size: value for size, value in sizes.items() if size in extent.names}
@@ -103,7 +113,9 @@ class DeclaredProgram(ABC):
             case Derived():
                 return Scalar(argument.name, argument.dtype, self._extents[argument.name].at(sizes))
             case Struct():
-                return replace(argument, fields=tuple(self._with_value(field, values) for field in argument.fields))
+                arrays = tuple(replace(each, extent=self._extents[each.name].at(sizes)) for each in argument.arrays)
+                fields = tuple(self._with_value(field, values) for field in argument.fields)
+                return replace(argument, fields=fields, arrays=arrays)
         return self._with_value(argument, values)
 
     def _with_value(self, scalar: Scalar, values: Mapping[str, float]) -> Scalar:
@@ -121,9 +133,14 @@ class DeclaredProgram(ABC):
             case LocalArray():
                 return replace(argument, n_bytes=str(argument.n_bytes).strip())
             case Struct():
-                return replace(argument, fields=tuple(Scalar(each.name, self._dtype(each)) for each in argument.fields))
+                arrays = tuple(self._plain_array(each) for each in argument.arrays)
+                fields = tuple(Scalar(each.name, self._dtype(each)) for each in argument.fields)
+                return replace(argument, fields=fields, arrays=arrays)
             case Scalar():
                 return Scalar(argument.name, self._dtype(argument))
+        return self._plain_array(argument)
+
+    def _plain_array(self, argument: A) -> A:
         return replace(argument, dtype=self._dtype(argument), extent=str(argument.extent).strip())
 
     def _dtype(self, declared: Array | Scalar | Derived) -> str:

@@ -117,7 +117,7 @@ class Kernel(BoundKernel):
             source: the text, or the path of a file.
             name: of the kernel in it, a template's with its arguments: ``scale<float, 4>``; None for the only one.
             grid, block: blocks of the grid and threads of a block by axis, whole numbers or expressions over the sizes.
-            args: how many elements each array argument has, by its name, see `from_opencl`; 0 for a null pointer.
+            args: elements of arrays by name, see `from_opencl`, or by the word of a struct, ``p_0``; 0 for a null one.
             options: of the compiler: ``-DWIDTH=8``, ``--use_fast_math``.
             folders: where ``#include "…"`` looks; the file's own folder comes first.
             shared: bytes of dynamic shared memory of a block.

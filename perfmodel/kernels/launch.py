@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perfmodel.basics.brief import brief, number_of
-from perfmodel.kernels.arguments import Argument, Array
+from perfmodel.kernels.arguments import Argument, Array, arrays_of
 
 OPENCL_C, PTX = "OpenCL C", "PTX"
 """The languages of launches; the one runs by way of OpenCL, the other of CUDA."""
@@ -42,4 +42,5 @@ class Launch:
         return brief(self, self.kernel_name, f"{sizes[0]} work-items in groups of {sizes[1]}", arguments)
 
     def arrays(self) -> list[Array]:
-        return [argument for argument in self.arguments if isinstance(argument, Array)]
+        """Returns the arrays that the kernel accesses, also by pointers in structs, in the arguments' order."""
+        return [array for argument in self.arguments for array in arrays_of(argument)]

@@ -16,12 +16,14 @@ from perfmodel.device.buffers import random_values
 from perfmodel.kernels.arguments import Array, Described, Scalar, Struct, check_known
 from perfmodel.kernels.array_contents import ArrayContents, whole_numbers
 from perfmodel.kernels.launch import Launch as KernelLaunch
+from perfmodel.kernels.struct_pointers import unfollowed
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.emulation.bulk_copies import described
 from perfmodel.ptx.emulation.emulation import Emulation, emulate
 from perfmodel.ptx.emulation.execution import MOST_STEPS
-from perfmodel.ptx.emulation.launch import Buffer, Given, Launch
+from perfmodel.ptx.emulation.launch import Buffer, Given, Holder, Launch
 from perfmodel.ptx.emulation.memory import NOWHERE, PAGE
+from perfmodel.ptx.parameters import parameters_of
 
 
 def emulated(
@@ -59,7 +61,12 @@ def emulated(
             case Scalar():
                 given.append(argument.number.tobytes())
             case Struct():
-                given.append(argument.contents)
+                first = seed + len(launch.arguments)
+                held = {
+                    place: _buffer(array, (arrays or {}).get(array.name), first + names.index(array.name))
+                    for array, place in zip(argument.arrays, argument.places, strict=True)
+                }
+                given.append(Holder(argument.contents, held) if held else argument.contents)
     grid = tuple(total // block for total, block in zip(launch.global_size, launch.local_size, strict=True))
     contents = {name: np.asarray(value) for name, value in (arrays or {}).items() if name not in names}
     shape = Launch(
@@ -69,13 +76,9 @@ def emulated(
     try:
         return emulate(code, shape, blocks, width, seed, steps, extrapolate, budget, samples, outstanding)
     except EmulationError as error:
-        parameters = zip(launch.arguments, code.kernel.parameters, strict=True)
-        held = [each.name for each, used in parameters if isinstance(each, Struct) and used.name in code.converted]
-        if not held or NOWHERE not in str(error):
+        if NOWHERE not in str(error) or not (hint := unfollowed(launch.arguments, parameters_of(code))):
             raise
-        raise EmulationError(
-            f"{error}, and pass by itself what {', '.join(held)} points to: pointers within structs cannot be given"
-        ) from error
+        raise EmulationError(f"{error}, {hint}") from error
 
 
 def _blocks(groups: Any, grid: tuple[int, ...]) -> Any:

@@ -21,6 +21,7 @@ from perfmodel.kernels.declared_program import DeclaredProgram
 from perfmodel.kernels.launch import PTX, Launch
 from perfmodel.kernels.sample_size import large_enough
 from perfmodel.kernels.size_expression import Extent, SizeExpression
+from perfmodel.kernels.struct_pointers import no_arrays, pointers_without_arrays
 
 if TYPE_CHECKING:
     from perfmodel.ptx.code import Code
@@ -114,6 +115,13 @@ class PtxProgram(DeclaredProgram):
 
         return code_of(self.text, self.entry)
 
+    @property
+    def open_pointers(self) -> tuple[str, ...]:
+        """The first words of pointers in structs that the code follows, and that nobody gave an array for."""
+        from perfmodel.ptx.parameters import parameters_of  # slow to import, and only for PTX
+
+        return pointers_without_arrays(self.declared, parameters_of(self.code))
+
     @cached_property
     def deciding(self) -> tuple[str, ...]:
         return tuple(name for name in self.arguments if name not in self.sizes)
@@ -121,6 +129,8 @@ class PtxProgram(DeclaredProgram):
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         known = dict(at or {})
         if missing := [name for name in self.sizes if name not in known]:
+            if pointers := [name for name in self.open_pointers if name in missing]:
+                raise CountingError(no_arrays(self.name, pointers))
             raise CountingError(
                 f"kernel {self.name!r} is counted by emulation, at sizes that are numbers; give {', '.join(missing)}"
             )

@@ -78,7 +78,8 @@ def _check_loaded(launch: Launch, session: CudaSession, function: Any, device: D
 
 
 def _bytes(launch: Launch, argument: Argument, buffers: Mapping[str, Any]) -> bytes:
-    """Returns the bytes of an argument as the kernel's parameter holds them: of an array, its address."""
+    """Returns the bytes of an argument as the kernel's parameter holds them: of an array, its address, and of a struct
+    those of the arrays that its pointers point to."""
     try:
         match argument:
             case Array():
@@ -86,7 +87,8 @@ def _bytes(launch: Launch, argument: Argument, buffers: Mapping[str, Any]) -> by
             case Scalar():
                 return argument.number.tobytes()
             case Struct():
-                return argument.contents
+                held = {array.name: int(buffers[array.name]) for array in argument.arrays}
+                return argument.contents_with(held)
     except (OverflowError, TypeError, ValueError) as error:
         raise KernelError(
             f"argument {argument.name!r} of kernel {launch.kernel_name!r} can't be passed ({error}): describe it as "

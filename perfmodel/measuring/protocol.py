@@ -209,7 +209,8 @@ def array_bytes(launch: Launch) -> int:
 
 
 def _check_arrays(launch: Launch, device: Device) -> None:
-    for argument in launch.arguments:
+    held = [array for argument in launch.arguments if isinstance(argument, Struct) for array in argument.arrays]
+    for argument in (*launch.arguments, *held):
         if isinstance(argument, Struct):
             continue
         if isinstance(argument, LocalArray):

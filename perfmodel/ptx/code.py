@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 
 from perfmodel.ptx.control_flow import ControlFlow
-from perfmodel.ptx.dataflow import Dataflow, parameter_behind, written
+from perfmodel.ptx.dataflow import Dataflow, ParameterPlace, parameters_behind
 from perfmodel.ptx.inlining import Kernel, kernel_of
 from perfmodel.ptx.reading.reader import read
 
@@ -22,15 +22,15 @@ class Code:
         return Dataflow(self.flow)
 
     @cached_property
-    def converted(self) -> frozenset[str]:
-        """The parameters that are made addresses in a space: surely pointers."""
+    def converted(self) -> frozenset[ParameterPlace]:
+        """The parameters, and parts of structs, that are made addresses in a space: surely pointers."""
         uses = self.dataflow.uses
         return frozenset(
-            name
+            place
             for block in self.flow.blocks
             for each in block.instructions
-            for name in parameter_behind(each)
-            if any(use.opcode == "cvta" for register in written(each) for use in uses.get(register, ()))
+            for register, place in parameters_behind(each).items()
+            if any(use.opcode == "cvta" for use in uses.get(register, ()))
         )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
+from typing import TypeAlias
 
 from perfmodel.basics.graphs import reached
 from perfmodel.ptx.control_flow import EXIT, ControlFlow
-from perfmodel.ptx.syntax import Address, Both, Instruction, Negated, Operand, Register, Symbol, Vector
+from perfmodel.ptx.syntax import Address, Both, Instruction, Negated, Operand, Register, Symbol, Vector, items_of
 
 LOADS = frozenset(("ld", "ldu", "ldmatrix", "wmma.load"))
 STORES = frozenset(("st", "stmatrix", "wmma.store"))
@@ -27,6 +28,9 @@ MOST_KNOWN = 1 << 14
 """So many instructions are remembered with what they read and write."""
 CARRY = "%carry"
 """The name of the flag that additions with carry leave and take."""
+
+ParameterPlace: TypeAlias = tuple[str, int]
+"""A part of a kernel's parameter: its name, and the bytes before it, which only structs have."""
 
 
 def registers_in(operand: Operand) -> Iterator[str]:
@@ -85,14 +89,21 @@ def address_of(instruction: Instruction) -> Address | None:
     return next((operand for operand in instruction.operands if isinstance(operand, Address)), None)
 
 
-def parameter_behind(instruction: Instruction) -> set[str]:
-    """Returns the parameter of a pointer's width that an instruction loads, if it does."""
+def parameters_behind(instruction: Instruction) -> dict[str, ParameterPlace]:
+    """Returns which parts of parameters an instruction loads, if they have a pointer's width, by register."""
     if instruction.opcode != "ld" or not instruction.has("param"):
-        return set()
+        return {}
     address = address_of(instruction)
     if address is None or not isinstance(address.base, Symbol):
-        return set()
-    return {address.base.name} if len(instruction.types) == 1 and instruction.types[0].bits == 64 else set()
+        return {}
+    if len(instruction.types) != 1 or instruction.types[0].bits != 64:
+        return {}
+    start = address.offset + address.base.offset
+    return {
+        name: (address.base.name, start + 8 * number)
+        for number, item in enumerate(items_of(instruction.operands[0]))
+        for name in registers_in(item)
+    }
 
 
 class Dataflow:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from perfmodel.device import CUDA
-from perfmodel.kernels.arguments import check_known
+from perfmodel.kernels.arguments import Array, check_known
 from perfmodel.kernels.array_contents import ArrayContents
 from perfmodel.kernels.cuda_file import CompiledKernel, cuda_kernel
 from perfmodel.kernels.kernel import Kernel
@@ -47,12 +47,25 @@ class CudaCase(Case):
         return cuda_kernel(self.folder / self.source, self.kernel, self.options, self._include_folders)
 
     @cached_property
+    def given(self) -> dict[str, Any]:
+        """The words for each argument, by name, with structs' lists word by word."""
+        return self.compiled.listed(self.arguments)
+
+    @cached_property
     def said(self) -> dict[str, ArrayContents]:
-        """Returns what is said of arrays, by name, without those of null pointers."""
-        names = [name for name in self.compiled.pointers if self._said(name) is not None]
-        return {
-            name: checked(name, self._said(name), *self._element(name), self.folder, not self.compiled.is_known(name))
-            for name in names
+        """The contents that are said of arrays, by name, without those of null pointers."""
+        compiled = self.compiled
+        found = {
+            name: checked(name, self._said(name), *self._declared(name), self.folder, not compiled.is_known(name))
+            for name in compiled.pointers
+            if self._said(name) is not None
+        }
+        held = [name for name in compiled.given_arrays(self.given) if name in compiled.words]
+        of_bytes = np.dtype("uint8"), "bytes"
+        return found | {
+            name: checked(name, self.given[name], *of_bytes, self.folder)
+            for name in held
+            if self.given[name] not in (None, 0)
         }
 
     @cached_property
@@ -73,18 +86,31 @@ class CudaCase(Case):
         return {name: said for name, said in self.said.items() if said.kind or said.array is not None}
 
     def as_kernel(self) -> Kernel:
-        names = [each.name for each in self.compiled.declared]
-        check_known(self.kernel, self.arguments, names)
-        extents: dict[str, int | str] = dict.fromkeys(self.compiled.pointers, 0)
-        extents |= {name: said.elements(self.compiled.item_bytes(name)) for name, said in self.said.items()}
-        program = self.compiled.program(self.grid, self.block, extents, self.shared)
-        values = {name: self._said(name) for name in names if name not in extents}
+        compiled = self.compiled
+        names = [each.name for each in compiled.declared]
+        words = [name for name in self.given if name in compiled.words]
+        check_known(self.kernel, [name for name in self.given if name not in words], names)
+        extents: dict[str, int | str | Array] = dict.fromkeys(
+            (*compiled.pointers, *compiled.given_arrays(self.given)), 0
+        )
+        extents |= {name: compiled.sized(name, said) for name, said in self.said.items()}
+        program = compiled.program(self.grid, self.block, extents, self.shared)
+        in_words = {compiled.words[name].name for name in words}
+        values = {name: self._said(name) for name in (*names, *words) if name not in extents and name not in in_words}
         return Kernel(program, {"generator": self.name}, None, **values)
 
     def build(self, device: Device) -> None:
         device.cuda_session().function(self.compiled.text, self.compiled.entry)
 
+    def _said(self, name: str) -> Any:
+        return self.given[name] if name in self.given else super()._said(name)
+
     def _element(self, name: str) -> tuple[np.dtype[Any], str]:
-        """Returns the type of an array's elements, and what it is called."""
+        """Returns the type of an array's elements, and what it is called: of a struct's array, what is said of it."""
+        if name in self.compiled.words and isinstance(array := self.compiled.sized(name, self.said[name]), Array):
+            return np.dtype(array.dtype), str(array.dtype)
+        return self._declared(name)
+
+    def _declared(self, name: str) -> tuple[np.dtype[Any], str]:
         dtype, count = self.compiled.element(name)
         return (np.dtype((dtype, (count,))), f"{dtype} by {count}") if count > 1 else (np.dtype(dtype), dtype)

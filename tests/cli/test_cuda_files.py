@@ -17,9 +17,15 @@ extern "C" __global__ void saxpy(int n, float a, const float *x, float *y) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i] = a * x[i] + y[i];
 }
+struct Rows { const float *x; double *y; int n; float by; };
+__global__ void rows(Rows p) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < p.n) p.y[i] = p.by * p.x[i];
+}
 template <typename T, int N> __global__ void scale(T *x) { x[blockIdx.x * blockDim.x + threadIdx.x] *= N; }
 """
 LAUNCH = ["--grid", "(n+255)/256", "--block", "256"]
+GRID = ["--grid", "1", "--block", "32"]
 DATA = ["--arg", "x=n", "--arg", "y=n", "--arg", "a=2"]
 
 
@@ -68,6 +74,23 @@ def test_template_with_types(file: str, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ["p_0=1000", "p_2=1000", "p_4=1000", "p_5=0"],
+        ["p_0=random:float32:p_4", "p_2=zeros:float64:p_4", "p_4=1000", "p_5=0x40000000"],
+        ['p=["random:float32:1000", "zeros:float64:1000", 1000, {"float32": 2}]'],
+    ],
+)
+def test_pointers_in_structs(file: str, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    words = [f"{file}:rows", "--grid", "4", "--block", "256"]
+    words += [word for each in arguments for word in ("--arg", each)]
+    (counted,) = said(capsys, "count", *words)["kernels"]
+    moved = {(each["variable"], each["direction"], each["dtype"]) for each in counted["accesses"]}
+    assert moved == {("p_0", "load", "float32"), ("p_2", "store", "float64")}
+    assert said(capsys, "emulate", *words)["kernel"] == "rows"
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (["saxpy", "--block", "64"], "needs --grid"),
@@ -76,13 +99,21 @@ def test_template_with_types(file: str, capsys: pytest.CaptureFixture[str]) -> N
         (["saxpy", *LAUNCH], "needs the number of elements of its argument 'x'"),
         (["saxpy", *LAUNCH, *DATA, "--arg", "b=3"], "has no such argument"),
         (["saxpy", *LAUNCH, "--arg", "x=random:float64:n", "--arg", "y=n"], "is one of float32"),
+        (["rows", *GRID, "--arg", "p_0=8", "--arg", "p_4=8"], "follows a pointer in a struct (p_2); give an array"),
+        (["rows", *GRID, "--arg", "p_1=zeros:float32:8"], "no pointer can begin at byte 4"),
+        (["rows", *GRID, "--arg", 'p=[8, "zeros:float32:8"]'], "a pointer in struct 'p' begins at its byte 4"),
+        (["rows", *GRID, "--arg", 'p=["8", "8", {"float": 8}]'], "word 4 of struct 'p' is said to be {'float': 8}"),
+        (["rows", *GRID, "--arg", 'p=["8", "8", {"int32": 0.5}]'], "0.5 is no int32; give such numbers"),
+        (["rows", *GRID, "--arg", 'p=["8", "8", 8]', "--arg", "p_4=8"], "'p_4' is given twice"),
+        (["rows", *GRID, "--arg", 'p=["8"'], "is no JSON"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(
     file: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kernel, *others = words
-    assert main(["emulate", f"{file}:{kernel}", *others, "--arg", "n=64"]) == 2
+    others += [] if kernel == "rows" else ["--arg", "n=64"]
+    assert main(["emulate", f"{file}:{kernel}", *others]) == 2
     told = capsys.readouterr().err
     assert message in told
     assert len(told.strip().splitlines()) == 1

@@ -284,11 +284,11 @@ def test_what_is_not_read_is_said_in_a_sentence(case: str) -> None:
 
 
 def test_pointers_within_structs() -> None:
-    """A launch gives numbers of a struct; kernels that go to where one of them points are told so."""
+    """A struct may be given as numbers; kernels that go to where one of them points are told what to give."""
     source = """struct Rows { float *data; long n; };
     __global__ void f(Rows of, int *x) { if (threadIdx.x < of.n) x[threadIdx.x] = of.data[threadIdx.x]; }"""
     numbers: dict[str, Any] = {f"of_{place}": value for place, value in enumerate((0, 0, 1, 0))}
     kernel = Kernel.from_cuda(source, "f", 1, 32, {"x": 32}, **numbers)
-    with pytest.raises(PerfmodelError, match="pass by itself what of points to: pointers within structs cannot be giv"):
+    with pytest.raises(PerfmodelError, match=r"one for each pointer in a struct, at its first word: args={'of_0': …}"):
         emulate(kernel)
     assert emulate(kernel.at(of_2=0), {"x": np.zeros(32, "int32")}).array("x").sum() == 0

@@ -155,6 +155,26 @@ def test_a_run_computes_what_numpy_computes(gpu: Device) -> None:
     np.testing.assert_array_equal(result["y"], np.float32(2.5) * x + np.float32(0.25))
 
 
+def test_pointers_in_structs_are_addresses_of_the_device(gpu: Device) -> None:
+    """The same kernel, whose arrays and numbers are parts of one struct."""
+    head = ".visible .entry axpy(.param .u64 x, .param .u64 y, .param .align 8 .b8 p[16])"
+    text = TEXT.replace(head, ".visible .entry axpy(.param .align 8 .b8 q[32])")
+    for place, name in ((0, "[x]"), (8, "[y]"), (16, "[p]"), (20, "[p+4]"), (24, "[p+8]")):
+        text = text.replace(name, f"[q+{place}]")
+    args: dict[str, int | str] = {"q_0": "q_4", "q_2": "q_4"}
+    low, high = np.array([0.25]).view("int32").tolist()
+    kernel = pm.Kernel.from_ptx(text, "axpy", "(q_4 + 31) / 32", 32, args, q_5=int(np.float32(2.5).view("int32")))
+    kernel = kernel.at(q_4=100, q_6=low, q_7=high)
+    x = np.arange(100, dtype="float32")
+    result = run_launch(kernel.launch(), gpu, {"q_0": x})
+    np.testing.assert_array_equal(result["q_2"], np.float32(2.5) * x + np.float32(0.25))
+    assert len(time_launch(kernel.at(q_4=4096).launch(), gpu, PROTOCOLS["unified"]).trials) == 30
+    with pytest.raises(KernelError, match=r"array 'q_0' .* more than one allocation"):
+        time_launch(kernel.at(q_4=10**9).launch(), gpu, PROTOCOLS["unified"])
+    with pytest.raises(KernelError, match="input 'q_0' of kernel 'axpy' is missing"):
+        run_launch(kernel.launch(), gpu, {})
+
+
 def test_trials_are_those_of_the_protocol_without_the_way_to_the_device(gpu: Device, library: FakeLibrary) -> None:
     timing = time_launch(launch(8192), gpu, PROTOCOLS["unified"])
     assert len(timing.trials) == 30

@@ -49,6 +49,14 @@ __global__ void follow(const int *next, int *steps, int n)
     steps[i] = count;
 }
 
+template <typename T> struct View { T *data; int rows; long stride; };
+__global__ void turned(View<const float> from, View<double> to, float by)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < from.stride)
+        for (int row = 0; row < from.rows; ++row) to.data[i * to.stride + row] = by * from.data[row * from.stride + i];
+}
+
 __global__ void beyond(float *out) { out[threadIdx.x + 1000] = 1; }
 """
 ITEM = np.dtype([("weight", "f4"), ("kind", "i4")])
@@ -66,8 +74,20 @@ SCALE = case(
     {"a": "random:float64:100:-2:2", "out": "zeros:float64:100", "bias": None, "by": 0.5, "n": 100},
     kernel="scale<double, 3>",
 )
+TURNED = case(
+    "turned",
+    {
+        "from": ["random:float32:500:1:2", 5, 0, {"int64": 100}],
+        "to_0": "zeros:float64:500",
+        "to_2": 100,
+        "to_4": 5,
+        "to_5": 0,
+        "by": 2,
+    },
+)
 GOOD = [
     SCALE,
+    TURNED,
     case("weigh", {"items": "items.npy", "out": 128, "between": [2, 6]}, 128),
     case("follow", {"next": "next.npy", "steps": "zeros:int32:100", "n": 100}),
 ]
@@ -124,7 +144,7 @@ def test_kernels_go_through_all_stages_of_a_device(folder: Path, gpu: Device, en
 
 
 def test_arguments_are_what_is_said_of_them(folder: Path) -> None:
-    scale, weigh, follow = describe(folder, *GOOD)
+    scale, _, weigh, follow = describe(folder, *GOOD)
     a = scale.arrays["a"]
     assert scale.as_kernel().launch().source.count("fma.rn.f64")
     out = emulate(scale.as_kernel(), scale.arrays, groups="all").array("out")
@@ -189,6 +209,35 @@ def test_a_device_without_cuda_leaves_stages_out(folder: Path, cpu: Device, caps
     assert not any(outcome.succeeded("built") for outcome in found.outcomes)
     assert main(["survey", str(folder), "scale", "--device", cpu.key]) == 0
     assert "runs no kernels by way of CUDA" in capsys.readouterr().out
+
+
+def test_pointers_in_structs(folder: Path) -> None:
+    (turned,) = describe(folder, TURNED)
+    x = turned.arrays["from_0"]
+    assert turned.as_kernel().sizes == {"from_2": 5, "from_4": 100, "from_5": 0, "to_4": 5, "to_5": 0}
+    found = emulate(turned.as_kernel(), turned.arrays, groups="all").array("to_0")
+    np.testing.assert_array_equal(found.reshape(100, 5), 2 * x.reshape(5, 100).T)
+    assert 1 <= x.min() < x.max() < 2
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"from": [500, "zeros:float32:500"]}, "a pointer in struct 'from' begins at its byte 4, no multiple of 8"),
+        ({"from": ["zeros:float32:500", 5, {"int64": 100}]}, "int64 in struct 'from' begins at its byte 12, no mul"),
+        ({"from": ["zeros:float99:500"]}, "'float99' is no type of numbers"),
+        ({"from": ["missing.npy", 5, 0, 100, 0]}, "missing.npy cannot be read"),
+        ({"from": [None, 5, 0, 100, 0]}, "nothing lies; give its arrays, one for each pointer in a struct"),
+        ({"from": [0, 0, 5, 0, 100, 0]}, "give its arrays, one for each pointer in a struct"),
+        ({"from": [["../above.npy"], 5, 0, 100, 0]}, "outside the survey's folder"),
+        ({"from_9": 1}, "has no argument 'from_9'"),
+        ({}, "says nothing of the argument 'from'"),
+    ],
+)
+def test_what_is_wrong_with_structs_is_told(folder: Path, said: dict[str, Any], why: str) -> None:
+    others = {"to": ["zeros:float64:500", [100, 0, 5, 0]], "by": 2}
+    (_, stage), *_ = survey(describe(folder, case("turned", said | others))).failures
+    assert why in stage.failure
 
 
 @pytest.mark.parametrize(

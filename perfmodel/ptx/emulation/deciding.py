@@ -12,7 +12,17 @@ from functools import cached_property
 
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Loop
-from perfmodel.ptx.dataflow import ACCESSING, BULK, LOADS, PRODUCTS, STORES, read, registers_in, written
+from perfmodel.ptx.dataflow import (
+    ACCESSING,
+    BULK,
+    LOADS,
+    PRODUCTS,
+    STORES,
+    ParameterPlace,
+    read,
+    registers_in,
+    written,
+)
 from perfmodel.ptx.parameters import has_loaded_pointer, roots, shared_variables
 from perfmodel.ptx.syntax import Address, Instruction
 
@@ -59,11 +69,12 @@ class _Place:
 
     Attributes:
         space: ``shared``, ``local``, ``const`` or ``global``; empty where it may be any.
-        arrays: parameters that point there, or variables in shared memory; none where that is not known.
+        arrays: parameters and parts of structs that point there, or variables in shared memory; none where that is not
+            known.
     """
 
     space: str
-    arrays: frozenset[str] = frozenset()
+    arrays: frozenset[str | ParameterPlace] = frozenset()
 
     def meets(self, other: _Place) -> bool:
         """Returns whether both may be the same place."""
@@ -118,7 +129,7 @@ class Deciding:
         if instruction.has("local", "const"):
             return _Place("local" if instruction.has("local") else "const")
         is_known = not has_loaded_pointer(self.code, instruction)
-        arrays = frozenset(roots(self.code, instruction)) if is_known else frozenset[str]()
+        arrays = frozenset[str | ParameterPlace](roots(self.code, instruction) if is_known else ())
         return _Place("global" if instruction.has("global") else "", arrays)
 
     @cached_property

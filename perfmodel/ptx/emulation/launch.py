@@ -35,8 +35,21 @@ class Buffer:
     behind: bytes = b""
 
 
-Given: TypeAlias = Buffer | bytes
-"""One argument of a launch: an array, or the bytes of a number or struct."""
+@dataclass(frozen=True, eq=False)
+class Holder:
+    """A struct by value that holds the addresses of arrays.
+
+    Attributes:
+        contents: its bytes, with nothing yet where the addresses lie.
+        buffers: the arrays, by the places of their addresses.
+    """
+
+    contents: bytes
+    buffers: Mapping[int, Buffer]
+
+
+Given: TypeAlias = Buffer | Holder | bytes
+"""One argument of a launch: an array, a struct with pointers, or the bytes of a number or of another struct."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from perfmodel.ptx.emulation.bulk_copies import BulkCopies
 from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.elementwise import elementwise
 from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
-from perfmodel.ptx.emulation.launch import Buffer, Launch
+from perfmodel.ptx.emulation.launch import Buffer, Holder, Launch
 from perfmodel.ptx.emulation.matrices import product
 from perfmodel.ptx.emulation.matrix_accesses import matrix_access, noting
 from perfmodel.ptx.emulation.mbarriers import Barriers
@@ -113,12 +113,16 @@ class Machine:
             )
         found = {}
         for variable, argument in zip(declared, given, strict=True):
-            if isinstance(argument, Buffer):
-                own = self.memory.allocate(argument.name, argument.n_bytes, argument.contents, argument.fill)
-                self.buffers[argument.name] = own
-                contents = own.base.to_bytes(8, "little") + argument.behind
-            else:
-                contents = argument
+            match argument:
+                case Buffer():
+                    contents = self._address(argument) + argument.behind
+                case Holder():
+                    held = bytearray(argument.contents)
+                    for place, buffer in argument.buffers.items():
+                        held[place : place + 8] = self._address(buffer)
+                    contents = bytes(held)
+                case _:
+                    contents = argument
             if len(contents) > max(variable.n_bytes, 1):
                 raise KernelError(
                     f"argument {variable.name!r} of kernel {self.code.kernel.name!r} has {variable.n_bytes} bytes, and "
@@ -126,6 +130,12 @@ class Machine:
                 )
             found[variable.name] = contents.ljust(variable.n_bytes, b"\0")
         return found
+
+    def _address(self, buffer: Buffer) -> bytes:
+        """Lays out an array of the launch, and returns its address."""
+        own = self.memory.allocate(buffer.name, buffer.n_bytes, buffer.contents, buffer.fill)
+        self.buffers[buffer.name] = own
+        return own.base.to_bytes(8, "little")
 
     def _variables(self, places: dict[str, int]) -> None:
         """Lays out the variables in global and constant memory, with what they hold at first."""
