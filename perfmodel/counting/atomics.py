@@ -59,13 +59,13 @@ class Update:
 
     @property
     def is_combined(self) -> bool:
-        """Whether a compiler makes one update of those of a sub-group, if they go to one place."""
+        """True if a compiler makes one update of those of a sub-group that go to one place."""
         can_be = self.operation == "add" or (self.operation in COMBINED and not self.is_read)
         return self.is_of_all and can_be and self.dtype in COMBINED_TYPES
 
     @property
     def at_sector(self) -> float:
-        """How much longer a sector of global memory is taken than by a sum of whole numbers."""
+        """The time that a sector of global memory is taken, where a sum of whole numbers takes one."""
         return FLOAT_SUM if self.operation == "add" and self.dtype.startswith("float") else 1.0
 
     def local(self, passes: Integers, rounds: Callable[[], NDArray[Any]]) -> NDArray[Any]:

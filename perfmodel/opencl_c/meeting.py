@@ -1,4 +1,4 @@
-"""What atomics do to their places, and whether a compiler sees that all work-items of a group have one place."""
+"""Atomics do different things to their places, which a compiler may see to be one for all work-items of a group."""
 
 from __future__ import annotations
 

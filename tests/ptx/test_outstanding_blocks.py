@@ -43,7 +43,7 @@ def rounds(kernel: Kernel, items: int) -> float:
 
 
 @pytest.mark.parametrize(("longest", "least", "most"), [(LONGEST, LONGEST / 4, 3 * LONGEST), (7, 1, 40)])
-def test_longest_row_of_a_matrix_is_counted(longest: int, least: float, most: float):
+def test_longest_row_of_a_matrix_is_counted(longest: int, least: float, most: float) -> None:
     begin = begins(longest)
     arrays = {"begin": ROWS + 1, "column": int(begin[-1]), "x": 4096, "y": ROWS}
     kernel = Kernel.from_cuda(SUMS, "sums", ROWS // BLOCK, BLOCK, arrays)
@@ -51,7 +51,7 @@ def test_longest_row_of_a_matrix_is_counted(longest: int, least: float, most: fl
     assert least < rounds(kernel.as_observed({"begin": begin, "column": column}), ROWS) < most
 
 
-def test_one_long_row_stands_for_itself_alone():
+def test_one_long_row_stands_for_itself_alone() -> None:
     begin = begins(LONGEST)
     kernel = Kernel.from_cuda(
         SUMS, "sums", ROWS // BLOCK, BLOCK, {"begin": ROWS + 1, "column": 2**20, "x": 4096, "y": ROWS}
@@ -60,7 +60,7 @@ def test_one_long_row_stands_for_itself_alone():
     assert loads == pytest.approx(2 * begin[-1] + 2 * ROWS, rel=0.3)
 
 
-def test_ends_of_loops_that_are_loaded_anew_are_foreseen():
+def test_ends_of_loops_that_are_loaded_anew_are_foreseen() -> None:
     begin = begins(50 * LONGEST)
     kernel = Kernel.from_cuda(IN_PLACE, "in_place", ROWS // BLOCK, BLOCK, {"begin": ROWS + 1, "x": 2**16})
     found = kernel.as_observed({"begin": begin})
@@ -68,7 +68,7 @@ def test_ends_of_loops_that_are_loaded_anew_are_foreseen():
     assert feature("f_mem_access_global_store").eval(found) == pytest.approx(begin[-1], rel=0.2)
 
 
-def test_blocks_along_other_axes_are_not_looked_at_one_by_one():
+def test_blocks_along_other_axes_are_not_looked_at_one_by_one() -> None:
     begin, columns = begins(LONGEST), 2048
     sizes = {"begin": ROWS + 1, "x": int(begin[-1]) * columns, "y": ROWS * columns}
     kernel = Kernel.from_cuda(WIDE, "wide", (ROWS // 8, columns // 32), (32, 8), sizes, columns=columns)

@@ -1,4 +1,4 @@
-"""What instructions are for: values, or indices that addresses and counters take up."""
+"""Instructions are for values, or for indices that addresses and counters take up."""
 
 import perfmodel as pm
 from perfmodel import Kernel
@@ -7,7 +7,7 @@ DECODED = """\
 extern "C" __global__ void decoded(const float *x, float *y, long long n) {
     long long q = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     int row = 1;
-    while ((long long)row * (row + 1) * (2LL * row + 1) <= 6 * q) row++;
+    while ((long long)row * (row - 1) * (row + 4) / 3 <= q) row++;
     y[q] = x[row];
 }"""
 STEPPING = """\
@@ -34,25 +34,25 @@ def count(kernel: Kernel, *kinds: str) -> float:
     return sum(float(pm.feature(f"f_op_{kind}").eval(kernel)) for kind in kinds)
 
 
-def test_what_a_loop_computes_for_its_condition_alone_is_no_index():
+def test_what_a_loop_computes_for_its_condition_alone_is_no_index() -> None:
     kernel = Kernel.from_cuda(DECODED, "decoded", 4, 64, {"x": 64, "y": 256}, n=256)
     assert count(kernel, "int64_mul", "uint64_mul", "int64_madd") > 2 * 256 * 4
     assert count(kernel, "int64_mul_index", "int64_madd_index") == 0
 
 
-def test_counters_and_steps_of_addresses_are_indices():
+def test_counters_and_steps_of_addresses_are_indices() -> None:
     kernel = Kernel.from_cuda(STEPPING, "stepping", 4, 64, {"x": "256*m", "y": 256}, m=100)
     wholes = [f"{dtype}_{kind}" for dtype in ("int32", "uint32", "int64", "uint64") for kind in ("add", "mul", "madd")]
     assert count(kernel, *wholes) == 0
     assert count(kernel, *(f"{each}_index" for each in wholes)) > 0
 
 
-def test_bits_of_data_that_look_something_up_are_values():
+def test_bits_of_data_that_look_something_up_are_values() -> None:
     kernel = Kernel.from_cuda(CIPHER, "cipher", 4, 64, {"table": 64, "x": 256, "y": 256})
     bits = ("uint32_shift", "uint32_bitwise", "int32_bitwise", "uint64_bitwise", "int64_bitwise")
     assert count(kernel, *bits) >= 2 * 256
 
 
-def test_places_in_arrays_that_follow_from_data_are_indices():
+def test_places_in_arrays_that_follow_from_data_are_indices() -> None:
     kernel = Kernel.from_cuda(GATHERED, "gathered", 4, 64, {"at": 256, "x": 1024, "y": 256})
     assert count(kernel, "int32_mul", "int32_madd", "int32_add", "int64_mul", "int32_bitwise", "int32_shift") == 0

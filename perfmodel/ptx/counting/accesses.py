@@ -36,7 +36,7 @@ OPERATIONS = {
     "dec": "wrap",
 }
 SHARED = (SECTOR, 512)
-"""Which parts of updates go to the same place, and to the same blocks of so many bytes, is found out."""
+"""The parts of updates that go to one block are found out for blocks of so many bytes, beside single places."""
 OWN = ("%tid", "%laneid", "%clock")
 """Special registers that differ among the threads of a warp, or from time to time."""
 OF_OTHERS = ("atom", "shfl", "activemask", "vote", "match")
@@ -261,10 +261,12 @@ class AccessCounter:
         """Returns what an atomic does to its place; copies in the background add."""
         instruction, flow = access.instruction, self.code.dataflow
         operation = next((OPERATIONS[each] for each in instruction.modifiers if each in OPERATIONS), "add")
-        type_ = instruction.types[-1]
+        dtype = self._dtype(access)
+        if instruction.types:
+            dtype = "float16" if instruction.types[-1].form else instruction.types[-1].dtype
         is_of_all = access.addresses.local_strides == (0, 0, 0) and not self._differs(instruction)
         is_read = any(name in flow.uses for name in written(instruction))
-        return Update(operation, "float16" if type_.form else type_.dtype, is_of_all, is_read)
+        return Update(operation, dtype, is_of_all, is_read)
 
     def _first_tries(self, access: CountedAccess) -> Executions | None:
         """Returns how often a comparison and exchange in global memory is begun that is made until it succeeds, as what

@@ -53,7 +53,7 @@ go to the pipe for special functions (MUFU.RCP and FCHK), of the other one. An H
 _ROUNDED = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 COLLECTIVE = frozenset(("shfl", "vote", "match", "redux"))
 _OF_BITS = frozenset(("and", "or", "xor", "lop3", "bfe", "bfi", "prmt", "shr", "shf", "popc", "clz", "bfind", "brev"))
-"""What no address has room for, unlike sums, products and shifts to the left."""
+"""Addresses have no room for these, unlike sums, products and shifts to the left."""
 
 
 def own_operations(instruction: Instruction) -> Operations:

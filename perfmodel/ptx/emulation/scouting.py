@@ -23,7 +23,7 @@ from perfmodel.ptx.dataflow import LOADS, read, registers_in, written
 from perfmodel.ptx.emulation.deciding import TESTS, Deciding
 from perfmodel.ptx.emulation.execution import Execution
 from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
-from perfmodel.ptx.emulation.launch import Buffer, Launch
+from perfmodel.ptx.emulation.launch import Buffer, Holder, Launch
 from perfmodel.ptx.emulation.machine import Machine
 from perfmodel.ptx.emulation.recording import Addresses, Tally
 from perfmodel.ptx.emulation.skipping import NEVER, Skipper, turns_until
@@ -113,8 +113,9 @@ def _tests(code: Code, launch: Launch) -> Iterator[tuple[int, Instruction]]:
     positions = {each.name: place for place, each in enumerate(code.kernel.parameters)}
 
     def is_given(load: Instruction) -> bool:
-        arguments = [launch.arguments[positions[name]] for name in roots(code, load)]
-        return any(isinstance(each, Buffer) and each.contents is not None for each in arguments)
+        places = [(launch.arguments[positions[name]], offset) for name, offset in roots(code, load)]
+        arrays = [each.buffers.get(offset) if isinstance(each, Holder) else each for each, offset in places]
+        return any(isinstance(each, Buffer) and each.contents is not None for each in arrays)
 
     found: list[Loop] = []
     for loop in sorted(code.flow.loops, key=lambda each: len(each.blocks), reverse=True):
