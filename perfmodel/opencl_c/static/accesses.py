@@ -217,8 +217,13 @@ class StaticAccesses:
             reach=self.table_bytes.get(access.variable or ""),
             entered=None if entered is None else entered.scaled(share),
             least=wait.least,
-            update=self._updates.get(access.number),
+            update=self._update(access, local),
         )
+
+    def _update(self, access: low.Access, local: Mapping[int, Stride]) -> Update | None:
+        """Returns what an atomic does; a place that ids turn out not to move is seen to be one for all."""
+        update = self._updates.get(access.number)
+        return replace(update, is_of_all=True) if update is not None and not local else update
 
     @cached_property
     def _updates(self) -> Mapping[int, Update]:
