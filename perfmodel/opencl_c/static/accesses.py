@@ -36,6 +36,7 @@ from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.promotion import apart_from_others
 from perfmodel.opencl_c.static.access_tags import tags_of
 from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, interior, is_scattered, row_of, weights_of
+from perfmodel.opencl_c.static.iteration import Iteration
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.private_accesses import private_accesses
 from perfmodel.opencl_c.static.repeated_loads import ALL, RepeatedLoads
@@ -66,17 +67,6 @@ class GlobalArray:
     item: int
     size: Polynomial | None
     pixel: int | None = None
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """One iteration of a loop that is gone through one iteration after the other."""
-
-    loop: low.Loop
-    number: int
-
-    def __str__(self) -> str:
-        return f"iteration {self.number} of {self.loop.name}"
 
 
 _Unplaced = tuple[low.Access, low.Expression, PointsTo | None, Region]

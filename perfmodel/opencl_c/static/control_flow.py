@@ -27,11 +27,12 @@ from perfmodel.counting.symbolic import (
 )
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
-from perfmodel.opencl_c.static.accesses import GlobalArray, Iteration, StaticAccesses
+from perfmodel.opencl_c.static.accesses import GlobalArray, StaticAccesses
 from perfmodel.opencl_c.static.branch_statistics import Observed
 from perfmodel.opencl_c.static.constant_tables import ConstantTables
 from perfmodel.opencl_c.static.deciding import arguments_behind
 from perfmodel.opencl_c.static.grid import Grid
+from perfmodel.opencl_c.static.iteration import Iteration
 from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.properties import properties_of
 from perfmodel.opencl_c.static.sampling import AddressSampler

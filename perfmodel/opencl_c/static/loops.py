@@ -30,8 +30,8 @@ from perfmodel.counting.symbolic import (
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origins
-from perfmodel.opencl_c.static.accesses import Iteration
 from perfmodel.opencl_c.static.control_flow import Active, Exit, Walk
+from perfmodel.opencl_c.static.iteration import Iteration
 from perfmodel.opencl_c.static.iteration_sets import constant_maximum, later, moved, with_counter
 from perfmodel.opencl_c.static.liveness import live_before
 from perfmodel.opencl_c.static.values import Environment, PointsTo, Truth, Value
