@@ -57,7 +57,9 @@ class CompiledKernel:
         """The structs by value of which only the size is known, by name."""
         both = zip(self.declared, self.parameters, strict=True)
         return {
-            each.name: StructWords(self.name, each.name, used.n_bytes, used.held, used.loaded)
+            each.name: StructWords(
+                kernel=self.name, name=each.name, n_bytes=used.n_bytes, pointers=used.held, loaded=used.loaded
+            )
             for each, used in both
             if used.type is None and not each.is_pointer and each.numbers() is None
         }

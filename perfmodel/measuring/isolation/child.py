@@ -43,8 +43,8 @@ def as_launch(message: Mapping[str, Any]) -> Launch:
 def _argument(form: str, values: Mapping[str, Any]) -> Argument:
     if form == Struct.__name__:
         fields = tuple(Scalar(**field) for field in values["fields"])
-        arrays = tuple(Array(**array) for array in values["arrays"])
-        places = {name: tuple(values[name]) for name in ("offsets", "places")}
+        arrays = tuple(Array(**array) for array in values.get("arrays", ()))
+        places = {name: tuple(values.get(name, ())) for name in ("offsets", "places")}
         values = {**values, "fields": fields, "arrays": arrays, **places}
     if form == Image.__name__:
         values = {**values, "sizes": tuple(values["sizes"])}
