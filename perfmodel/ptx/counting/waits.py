@@ -74,6 +74,8 @@ class _Way:
     carried: set[str] = field(default_factory=set)
     is_stopped: bool = False
     free: set[Instruction] = field(default_factory=set)
+    following: set[Instruction] = field(default_factory=set)
+    """The loads whose addresses follow from others."""
     longest: int = 0
 
     def follow(
@@ -120,6 +122,8 @@ class _Way:
         if space is not None:
             before = self.finished[space] if space == "shared" or not instruction.has("nc") else self.finished["shared"]
             seen = 0 if instruction in self.free else self.hidden.get(space, 0)
+            if depth:
+                self.following.add(instruction)
             depth = max(depth, before, seen, under) + 1
             self.levels[instruction] = depth
         if instruction.opcode == "atom":
@@ -251,7 +255,8 @@ class Waits:
         room = self._room(loop)
         words: Counter[tuple[str | None, int]] = Counter()
         for each, level in way.levels.items():
-            words[_space(each), level] += brought[each] + (ADDRESS if level > 1 else self._of_address(each, places))
+            address = ADDRESS if each in way.following else self._of_address(each, places)
+            words[_space(each), level] += brought[each] + address
         # What is computed from what was loaded stays in registers as long, however soon shared memory answers.
         # Copies whose loads come one after the other are done so, too.
         copies = unrolled * _copies(way.levels) / max(way.levels.values(), default=1) if loop is not None else 1.0
