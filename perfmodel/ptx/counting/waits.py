@@ -77,22 +77,34 @@ class _Way:
     following: set[Instruction] = field(default_factory=set)
     """The loads whose addresses follow from others."""
     longest: int = 0
+    latest: int = 0
+    issued: dict[int, int] = field(default_factory=dict)
+    """The operations up to the end of a block, by its number."""
 
     def follow(
-        self, block: Block, hiding: Collection[str], is_branched_to: bool = False, deciding: Iterable[int] = ()
+        self,
+        block: Block,
+        hiding: Collection[str],
+        is_branched_to: bool = False,
+        deciding: Iterable[int] = (),
+        before: Iterable[int] = (),
     ) -> None:
-        """Goes through a block; at a branch, what instructions before it use has come.
+        """Goes through a block; at a branch, what instructions before it use has come, and all of them are issued.
 
         Args:
             deciding: the blocks whose conditions decide whether there is this one.
+            before: the blocks that it follows.
         """
         if is_branched_to:
             self.finished = {space: max(level, self.used) for space, level in self.finished.items()}
+            self.begun = max([self.begun, *(self.issued.get(number, 0) for number in before)])
+        self.latest = self.begun
         under = max((self.conditions.get(number, 0) for number in deciding), default=0)
         for each in block.instructions:
             self._step(each, hiding, under)
         if block.guard is not None:
             self.conditions[block.number] = self._decide(block.guard.register.name)
+        self.issued[block.number] = self.latest
 
     def _decide(self, register: str) -> int:
         """Waits for a condition: what stands behind it in the text is issued after it, under a predicate or not.
@@ -144,7 +156,7 @@ class _Way:
         is_carried = not self.carried.isdisjoint(before) and instruction.opcode not in LOADS
         if not is_carried and instruction.opcode not in LOADS:
             number += _latency(instruction)
-        self.longest = max(self.longest, number)
+        self.longest, self.latest = max(self.longest, number), max(self.latest, number)
         for name in written(instruction):
             self.operations[name] = number
             if is_carried:
@@ -239,13 +251,14 @@ class Waits:
         return self._shared.get((block, _space(load) or ""))
 
     def _add(self, loop: Loop | None, blocks: list[Block]) -> None:
-        inside = [each for block in blocks for each in block.instructions]
+        flow, inside = self.code.flow, [each for block in blocks for each in block.instructions]
         hiding = {space for each in inside if (space := _space(each)) is not None and not each.has("nc")}
         places = _Places(inside)
         free = set() if loop is None else {each for space in hiding for each in places.unstored(space)}
         way = _Way(carried=_carried(inside) if loop is not None else set(), free=free)
         for block in blocks:
-            way.follow(block, hiding, self._is_branched_to(block), self._deciding(block))
+            before = flow.predecessors[block.number]
+            way.follow(block, hiding, self._is_branched_to(block), self._deciding(block), before)
         unrolled = 1
         if loop is not None and _is_short(inside) and len(loop.blocks) == 1 and _counts_by_number(blocks[0]):
             again = _Way(depths=way.depths, free=free)
