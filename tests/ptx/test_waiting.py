@@ -348,3 +348,34 @@ def test_a_sub_group_waits_for_whatever_any_of_its_lanes_loads() -> None:
     assert feature(f"{name}:subgroup").eval(kernel) == 4 * 16 * n / 32
     assert feature(f"{name}:longest").eval(kernel) == 4 * 16 * n
     assert feature(f"{name}:workgroup").eval(kernel) == 4 * 16 * n / 64
+
+
+APART = """
+extern "C" __global__ void apart(const float *a, float *c, int m)
+{
+    __shared__ float s[256];
+    const int i = threadIdx.x;
+    s[i] = a[i];
+    __syncthreads();
+    float r = 0;
+    #pragma unroll COPIES
+    for (int k = 0; k < m; k++)
+        if (k != i) {
+            float q = s[k];
+            q = q * q + 1.5f; q = q * q + 2.5f; q = q * q + 3.5f; q = q * q + 4.5f; q = q * q + 5.5f; q = q * q + 6.5f;
+            q = q * q + 7.5f; q = q * q + 8.5f; q = q * q + 9.5f; q = q * q + 1.25f; q = q * q + 2.25f;
+            r += q;
+        }
+    c[i] = r;
+}
+"""
+
+
+def test_chains_behind_branches_are_gone_through_one_after_the_other() -> None:
+    """Copies of a loop's body that branches lead to are issued in order, each behind the end of the one before."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    depths = []
+    for copies in (1, 4):
+        kernel = Kernel.from_cuda(APART.replace("COPIES", str(copies)), "apart", 1, 256, {"a": 256, "c": 256}, m=256)
+        depths.append(feature("f_mem_depth_local_granularity:longest").eval(kernel))
+    assert depths[1] == pytest.approx(depths[0], rel=0.3)
