@@ -143,7 +143,8 @@ filled   = f_mem_footprint_global_block:32 / p_cache
 missed   = filled ** 8 / (1 + filled ** 8)
 unfilled = max(f_mem_footprint_global_store_block:32 - f_mem_footprint_global_store_block:4, 0)
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512
-                        + together * f_mem_retries_global_block:512) + p_wave * f_mem_retries_global
+                        + together * f_mem_retries_global_block:512)
+tries    = p_wave * f_mem_retries_global
 l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2_scratch * written
            + p_l2_atomic * (f_mem_transactions_global_atomic_passes:32 + together * f_mem_retries_global_all)
            + p_l2_load * {LOADED}_beyond:{KEPT} + p_l2_single * f_mem_lone_sectors
@@ -169,7 +170,7 @@ waits    = (p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 4)) * f_mem_wa
            + 32 * p_units * (lines + local)
 latency  = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
 chip     = overlap(overlap(compute, l1, tensor, p_chip), latency, p_hide)
-transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend, p_overlap))
+transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend + tries, p_overlap))
 """
 
 # What the programs of others do beside that.

@@ -92,6 +92,11 @@ TERMS: dict[str, Meaning] = {
         },
         "results combined in local memory or sub-groups first, or spread over several places, would help",
     ),
+    "tries": Meaning(
+        "rounds of comparisons and exchanges, in each of which one work-item succeeds and all others ask again",
+        {"{:si} rounds": "f_mem_retries_global"},
+        "results combined in local memory or sub-groups first, or spread over several places, would help",
+    ),
     "l2": Meaning("what the second-level cache, which all compute units share, has to do"),
     "phases": Meaning(
         "work-groups that wait at barriers for what they load into local memory",
