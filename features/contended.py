@@ -8,23 +8,27 @@ import numpy as np
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
-from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
+from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Footprint, KernelCounts
 from perfmodel.features.footprint import FootprintFeature
 from perfmodel.features.memory_access import AccessPattern, Floats, Sizes
-from perfmodel.features.transactions import TransactionFeature
+from perfmodel.features.transactions import TransactionFeature, between_sizes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
 
-def share_of(name: FeatureName, access: AccessCount, size: int, counts: KernelCounts, sizes: Sizes) -> Floats:
-    """Returns the part of all accesses that goes to one of the blocks of so many bytes, of atomics or stores."""
+def touched_bytes(name: FeatureName, footprint: Footprint | None, counts: KernelCounts, sizes: Sizes) -> Floats:
+    """Returns the bytes that all accesses of a footprint touch, in sectors; 0 where there is none."""
+    if footprint is None:
+        return np.asarray(0.0)
+    feature = FootprintFeature(name, None, footprint.direction, footprint.variable, block=SECTOR)
+    return feature.bytes_of(footprint, counts, sizes, False)
+
+
+def share_of(access: AccessCount, size: int, touched: Floats) -> Floats:
+    """Returns the part of an access that goes to one of the blocks of so many bytes, of which so many are touched."""
     if access.shares is not None:
-        return np.asarray(dict(access.shares)[size])
-    whole = counts.footprint_of(access.variable, access.direction)
-    if whole is None:
-        return np.asarray(1.0)
-    touched = FootprintFeature(name, None, access.direction, access.variable, block=SECTOR)
-    return 1.0 / np.maximum(touched.bytes_of(whole, counts, sizes, False) / size, 1.0)
+        return np.asarray(between_sizes(access.shares, size))
+    return 1.0 / np.maximum(touched / size, 1.0)
 
 
 class ContendedFeature(CountedFeature):
@@ -50,18 +54,18 @@ class ContendedFeature(CountedFeature):
                 pattern = AccessPattern(space="global", direction=self.direction, variable=footprint.variable)
                 kind = "sector_passes" if self.direction == "atomic" else "block"
                 sectors = TransactionFeature(self.parsed, pattern, kind, SECTOR)
-                found = [
-                    count * self.share(access, counts, sizes)
-                    for access, count in sectors.each(sectors.pattern, counts, sizes)
-                ]
-                most = np.maximum(most, sum(found, np.asarray(0.0)))
+                touched = touched_bytes(self.parsed, footprint, counts, sizes)
+                each = sectors.each(sectors.pattern, counts, sizes)
+                most = np.maximum(most, sum((count * self.share(a, touched) for a, count in each), np.asarray(0.0)))
         return most
 
-    def share(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
+    def share(self, access: AccessCount, touched: Floats) -> Floats:
         """Returns the part of an access's sectors that its busiest block has, or its busiest sector as much longer."""
-        of_block, of_sector = (share_of(self.parsed, access, size, counts, sizes) for size in (self.block, SECTOR))
+        of_block = share_of(access, self.block, touched)
         slower = 1.0 if access.update is None else access.update.at_sector
-        return np.minimum(of_block, 1.0) if slower == 1.0 else np.maximum(of_block, slower * of_sector)
+        if slower == 1.0:
+            return np.minimum(of_block, 1.0)
+        return np.maximum(of_block, slower * share_of(access, SECTOR, touched))
 
 
 class ContendedFamily(FeatureFamily):

@@ -9,7 +9,7 @@ import numpy as np
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
-from perfmodel.features.contended import share_of
+from perfmodel.features.contended import share_of, touched_bytes
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.granularity import Granularity
@@ -41,18 +41,18 @@ class RetriesFeature(CountedFeature):
         items = np.asarray(math.prod(np.asarray(extent(sizes), np.float64) for extent in extents))
         for access in counts.accesses:
             if access.is_tried_again:
-                rounds = share_of(self.parsed, access, access.bits // 8, counts, sizes) * access.executions.workitem(
-                    sizes
-                )
-                total = total + rounds * self.asking(access, items, counts, sizes)
+                whole = counts.footprint_of(access.variable, access.direction)
+                touched = touched_bytes(self.parsed, whole, counts, sizes)
+                rounds = share_of(access, access.bits // 8, touched) * access.executions.workitem(sizes)
+                total = total + rounds * self.asking(access, items, touched, sizes)
         return total
 
-    def asking(self, access: AccessCount, items: Floats, counts: KernelCounts, sizes: Sizes) -> Floats:
+    def asking(self, access: AccessCount, items: Floats, touched: Floats, sizes: Sizes) -> Floats:
         """Returns how much there is to do in a round for each work-item that is under way."""
         taking_part = np.minimum(access.executions.workitem(sizes) / items, 1.0)
         if self.block is None:
             return taking_part if self.is_all else np.asarray(1.0)
-        asking = taking_part * np.minimum(share_of(self.parsed, access, self.block, counts, sizes), 1.0)
+        asking = taking_part * np.minimum(share_of(access, self.block, touched), 1.0)
         subgroups = Granularity("subgroup", SUBGROUP_SIZE).executions(access.executions, self.name)(sizes)
         requests = np.minimum(asking, np.minimum(subgroups / items, 1 / SUBGROUP_SIZE))
         return np.asarray(requests + FURTHER * (asking - requests))

@@ -302,25 +302,23 @@ class Kernel(BoundKernel):
             return self.as_observed(arrays) if arrays else self
         if arrays and self._has_unknown_addresses():
             return self.as_observed(arrays)
-        found = self
         try:
-            counts = super().counts_for(SUBGROUP_SIZE)
-            return self.as_observed(arrays) if arrays and counts.can_be_observed else self
-        except (DecidedByDataError, OutOfBudgetError):
-            found = self.as_observed(arrays)
-        except CountingError:
-            pass  # it is said again below, unless there is machine code
-        try:
-            found.counts_for(SUBGROUP_SIZE)
+            try:
+                counts = super().counts_for(SUBGROUP_SIZE)
+                return self.as_observed(arrays) if arrays and counts.can_be_observed else self
+            except (DecidedByDataError, OutOfBudgetError):
+                seen = self.as_observed(arrays)
+                seen.counts_for(SUBGROUP_SIZE)
+                return seen
         except CountingError:
             if len(self.sizes) < len(self.program.sizes):
                 raise
             plain = self.as_opencl()
             program = plain.program.as_opencl().with_contents(arrays)
-            found = Kernel(program, self.tags, None, **plain.bound).as_machine_code()
-            if not isinstance(found.program, MachineCode) or found.program.made_at(found.bound) is None:
+            machine = Kernel(program, self.tags, None, **plain.bound).as_machine_code()
+            if not isinstance(machine.program, MachineCode) or machine.program.made_at(machine.bound) is None:
                 raise
-        return found
+            return machine
 
     def _has_unknown_addresses(self) -> bool:
         """Returns whether neither counts for all sizes nor those at the kernel's own know all addresses, where that

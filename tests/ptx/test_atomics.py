@@ -193,3 +193,12 @@ def test_exchanges_go_one_after_the_other(values: int) -> None:
     found = update(cells, places, "cas", expected.astype(np.uint32), new.astype(np.uint32), True)
     np.testing.assert_array_equal(found, one_by_one)
     np.testing.assert_array_equal(cells, wanted)
+
+
+def test_contention_is_known_of_blocks_of_any_size() -> None:
+    keys = np.random.default_rng(5).integers(0, 2**12, N).astype(np.int32)
+    kernel = Kernel.from_ptx(TRIED_AGAIN, None, N // 256, 256, {"keys": N, "out": 2**12})
+    observed = kernel.as_observed({"keys": keys, "out": np.zeros(2**12, np.int32)})
+    found = [feature(f"f_mem_contended_global_atomic_block:{size}").eval(observed) for size in (32, 128, 512)]
+    assert sorted(found) == found
+    assert found[0] < found[2]

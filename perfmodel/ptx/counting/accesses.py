@@ -218,7 +218,7 @@ class AccessCounter:
             addresses=addresses.first_addresses(GROUPS, MOST_ITEMS, ALIGNED) if jumps else None,
             reach=self._reach(access) if jumps or self._is_all_over(access) else None,
             missed=None,
-            recorded=partial(self._recorded, access) if has_record else None,
+            recorded=partial(self._recorded, access, update) if has_record else None,
             touched=touched,
             passes=addresses.sector_passes(self._width, SECTOR) if is_counter else None,
             update=update,
@@ -238,24 +238,13 @@ class AccessCounter:
             executions.scaled(1 / copies_under_way(self.code.flow, block)) if instruction.has("async") else executions
         )
 
-    def _recorded(self, access: CountedAccess, width: int, kind: str, size: int) -> float:
+    def _recorded(self, access: CountedAccess, update: Update | None, width: int, kind: str, size: int) -> float:
         """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""
         _, warps, _ = self.emulation.tally(access.instruction, access.block).by_block()
         made = float(self.launch.weights @ warps) * access.share
         if access.space == "scratch":
             return made * access.addresses.blocks_of_private_arrays(width, size)
-        return made * self._at_once(access, width, kind, size)
-
-    def _at_once(self, access: CountedAccess, width: int, kind: str, size: int) -> float:
-        addresses = access.addresses
-        if kind in ("sector_passes", "bank_passes"):
-            update = self._update(access)
-            if update.is_combined:
-                return 1.0
-            if kind == "bank_passes":
-                return addresses.bank_passes(width, size, update)
-            return addresses.sector_passes(width, size)
-        return (addresses.blocks_of_subgroups if kind == "block" else addresses.bank_cycles)(width, size)
+        return made * _at_once(access.addresses, update, width, kind, size)
 
     def _update(self, access: CountedAccess) -> Update:
         """Returns what an atomic does to its place; copies in the background add."""
@@ -359,6 +348,17 @@ def _is_operand(instruction: Instruction) -> bool:
     operand, and load nothing."""
     address = address_of(instruction)
     return instruction.has("const") and address is not None and isinstance(address.base, Symbol)
+
+
+def _at_once(addresses: AccessAddresses, update: Update | None, width: int, kind: str, size: int) -> float:
+    """Returns the transactions of a sub-group in one execution, or its cycles or passes, by what atomics do."""
+    if update is None or kind in ("block", "banks"):
+        return (addresses.blocks_of_subgroups if kind == "block" else addresses.bank_cycles)(width, size)
+    if update.is_combined:
+        return 1.0
+    if kind == "bank_passes":
+        return addresses.bank_passes(width, size, update)
+    return addresses.sector_passes(width, size)
 
 
 def _added_up(recorded: list[Callable[[int, str, int], float]], width: int, kind: str, size: int) -> float:

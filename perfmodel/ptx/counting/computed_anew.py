@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perfmodel.basics.graphs import reached
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Loop
 from perfmodel.ptx.dataflow import ACCESSING, read, registers_in, written
@@ -32,12 +33,11 @@ def _of_loop(code: Code, loop: Loop) -> list[Instruction]:
 
 def _with_what_follows(inside: list[Instruction], names: frozenset[str] | set[str]) -> set[str]:
     """Returns registers of a loop with those that are computed of them in the same iteration."""
-    found = set(names)
-    while True:
-        more = {name for each in inside if found.intersection(read(each)) for name in written(each)} - found
-        if not more:
-            return found
-        found |= more
+    following: dict[str, list[str]] = {}
+    for each in inside:
+        for name in read(each):
+            following.setdefault(name, []).extend(written(each))
+    return reached(names, lambda name: following.get(name, ()))
 
 
 def _is_linear(instruction: Instruction, varying: set[str]) -> bool:
