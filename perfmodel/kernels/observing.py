@@ -50,7 +50,7 @@ def seen(kernel: BoundKernel, arrays: Mapping[str, Any] | None, groups: str, see
         groups,
         lambda parts: _emulated(kernel, arrays, **options, samples=parts),
         lambda found: found.emulation.blocks[:, :, 1].sum(axis=1),
-        lambda found: found.emulation.seconds,
+        lambda found: found.emulation.nominal_s,
         budget,
     )
     emulation = profile.emulation

@@ -115,7 +115,7 @@ class PtxProgram(DeclaredProgram):
 
         return code_of(self.text, self.entry)
 
-    @property
+    @cached_property
     def open_pointers(self) -> tuple[str, ...]:
         """The first words of pointers in structs that the code follows, and that nobody gave an array for."""
         from perfmodel.ptx.parameters import parameters_of  # slow to import, and only for PTX
@@ -150,7 +150,7 @@ class PtxProgram(DeclaredProgram):
                 self.groups,
                 lambda parts: self.emulated(values, **options, samples=parts),
                 lambda found: found.work,
-                lambda found: found.seconds,
+                lambda found: found.nominal_s,
                 self.budget,
             )
             outstanding = self._outstanding(emulation)

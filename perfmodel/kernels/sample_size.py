@@ -19,7 +19,8 @@ MORE = 4
 ENOUGH = 0.05
 """A relative standard error of the mean work of a group that is small enough."""
 MOST_SECONDS = 0.3
-"""A sample that took longer is not followed by a larger one, with the usual budget."""
+"""A sample that takes longer is not followed by a larger one, with the usual budget; at the nominal speed of emulation,
+so that a kernel has the same counts however busy the machine is."""
 
 Made = TypeVar("Made")
 
@@ -28,7 +29,7 @@ def large_enough(
     groups: Any,
     emulated: Callable[[int], Made],
     work_of: Callable[[Made], Any],
-    seconds_of: Callable[[Made], float],
+    nominal_s: Callable[[Made], float],
     budget: float,
 ) -> Made:
     """Returns an emulation of as many groups as it takes; of those that are asked for, where these are no sample.
@@ -37,9 +38,10 @@ def large_enough(
         groups: as for `perfmodel.emulate`.
         emulated: emulates them, a sample with one group of each of so many parts of the grid.
         work_of: the work of each emulated group.
+        nominal_s: the seconds that an emulation takes at a nominal speed.
     """
     parts, found, is_sample = SAMPLES, emulated(SAMPLES), isinstance(groups, str) and groups == "sample"
-    while is_sample and seconds_of(found) < budget * MOST_SECONDS and relative_error(work_of(found)) > ENOUGH:
+    while is_sample and nominal_s(found) < budget * MOST_SECONDS and relative_error(work_of(found)) > ENOUGH:
         parts, before = MORE * parts, len(work_of(found))
         found = emulated(parts)
         if len(work_of(found)) <= before:  # these are all groups

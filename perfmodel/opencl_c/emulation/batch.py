@@ -34,6 +34,9 @@ from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import Pointer, Vector, element_of
 
 _TWICE = 2048
+"""As many lanes as these take numpy twice as long as one does."""
+_UNLIMITED = 1e15
+"""Stands for work without a limit, so that what was done of it is known."""
 _MOST_LANES = 1 << 20
 """Masks and patterns of so many lanes together are kept; more come from data, which repeat nothing."""
 
@@ -45,6 +48,7 @@ class Emulator:
         variables: see `Emulation`.
         context, recorder: what is found and counted.
         used: steps that were taken, which are those of loops.
+        work: that was done: as many statements and accesses of few work-items would have taken as long.
     """
 
     kernel: low.LoweredKernel
@@ -95,7 +99,7 @@ class Emulator:
         )
         found = _SHELF.taken(kernel, shape) or cls(kernel, code, layout, bound, machine)
         found.kernel, found.layout, found.bound, found.work_items = kernel, layout, bound, work_items
-        found._shape, found.used = shape, 0
+        found._shape, found.used, found.work = shape, 0, 0.0
         found._begin(findings, groups, checks, extrapolate, work)
         return found
 
@@ -107,8 +111,7 @@ class Emulator:
         self.races = Races(self.context, groups)
         self.waiting = Waiting(self.kernel, self.regions)
         self.extrapolation = Extrapolation(self.context, self.recorder) if extrapolate and self.code.plans else None
-        # As many lanes as these take numpy twice as long as one does.
-        self._work = work / (1 + self.layout.lanes / _TWICE)
+        self._work = min(work, _UNLIMITED) / self._cost
         self.thinning = Thinning(self.recorder, self.layout, self._work, seed=0)
         names = self._names
         names["most_work"], names["late_work"] = self._work, -LATER * self._work
@@ -132,7 +135,9 @@ class Emulator:
             EmulationError: the steps were not enough.
         """
         with np.errstate(all="ignore"):
-            self.used = steps - int(self._function(steps))
+            steps_left, work_left = self._function(steps)
+        self.used = steps - int(steps_left)
+        self.work = (self.code.once + self._work - work_left) * self._cost
         self.races.barrier(None)
 
     def finish(self) -> tuple[Integers, ...]:
@@ -152,6 +157,11 @@ class Emulator:
         del self.races, self.waiting, self.extrapolation, self.thinning
         _SHELF.keep(kernel, self._shape, self)
         return *totals.arrays, sizes
+
+    @property
+    def _cost(self) -> float:
+        """How many times as long as one of few work-items a statement takes."""
+        return 1 + self.layout.lanes / _TWICE
 
     @property
     def is_small(self) -> bool:

@@ -7,7 +7,7 @@ function refers to (``branch3`` of an `If`, ``load5`` of an access).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,13 +28,16 @@ class Code:
     """Holds the code of a kernel.
 
     Attributes:
-        text: to read. build: makes the function, which takes the steps allowed, for a batch (see `batch`).
+        text: to read. build: makes the function for a batch (see `batch`), which takes the steps allowed, and returns
+            what is left of these and of the work.
+        once: the work outside of loops, which the function does not count.
         accesses, work_items, divisions: see `Expressions`. plans: of loops whose iterations may be left out, by number;
             rough_plans: of those of which some may stand for others.
     """
 
     text: str
-    build: Callable[[dict[str, Any]], Callable[[int], int]]
+    build: Callable[[dict[str, Any]], Callable[[int], tuple[int, float]]]
+    once: int
     accesses: tuple[tuple[low.Access, int], ...]
     work_items: dict[tuple[str, int | None], str]
     divisions: tuple[Place, ...]
@@ -80,11 +83,11 @@ class _Generator:
             self.emit(f"{self.names[register]} = start_{number}")
         for (name, axis), text in self.expressions.work_items.items():
             self.emit(f"{text} = work_item({name!r}, {axis})")
-        text = "\n".join(self.lines + lines) + "\n    return steps\n"
+        text = "\n".join(self.lines + lines) + "\n    return steps, work\n"
         compiled = compile(text, f"<emulation of {self.kernel.name}>", "exec")
         constants = self.expressions.namespace
 
-        def build(namespace: dict[str, Any]) -> Callable[[int], int]:
+        def build(namespace: dict[str, Any]) -> Callable[[int], tuple[int, float]]:
             names = {**constants, **namespace}
             exec(compiled, names)
             return names["run"]  # type: ignore[no-any-return]
@@ -92,6 +95,7 @@ class _Generator:
         return Code(
             text=text,
             build=build,
+            once=_own_work(self.kernel.body, self.kernel.body),
             accesses=tuple(self.expressions.accesses),
             work_items=self.expressions.work_items,
             divisions=tuple(self.expressions.divisions),
@@ -222,7 +226,7 @@ class _Generator:
     def iteration(self, loop: low.Loop, mask: str, note_done: str, out: str) -> None:
         """Makes the code of one iteration of a loop."""
         self.emit(f"steps -= {max(len(list(walks.straights((loop,)))), 1)}")
-        self.emit(f"work -= {_own_work(loop)}")
+        self.emit(f"work -= {_own_work((loop,), (*loop.test, *loop.body, *loop.step))}")
         registers = "".join(f"{self.names[register]}, " for register in deciding(loop))
         self.emit("if steps < pause or len(log) > most_logged:")
         self.emit(f"    pause = turned(steps, {loop.number}, {mask}, ({registers}))")
@@ -314,10 +318,9 @@ class _Generator:
             self.emit(f"{name} = v if {mask} is {home} else where({mask}.bits, v, {name})")
 
 
-def _own_work(loop: low.Loop) -> int:
-    """Returns how many statements and accesses an iteration has, those of loops within it left out."""
-    inner = walks.loops((*loop.test, *loop.body, *loop.step))
-    within = {id(block) for each in inner for block in walks.straights((each,))}
-    own = [block for block in walks.straights((loop,)) if id(block) not in within]
+def _own_work(whole: Sequence[low.Statement], parts: Sequence[low.Statement]) -> int:
+    """Returns how many statements and accesses a list of statements has, those of loops in its parts left out."""
+    within = {id(block) for each in walks.loops(parts) for block in walks.straights((each,))}
+    own = [block for block in walks.straights(whole) if id(block) not in within]
     accesses = (node for block in own for each in block.statements for node in walks.accesses_of(each))
     return sum(1 + len(block.statements) for block in own) + sum(1 for _ in accesses)

@@ -36,6 +36,11 @@ STEPS = 2_000_000
 _USUAL = Machine()
 LANES = 16_384
 """A batch has so many work-items, unless one group has more."""
+WORK_S = 6e-6
+"""A statement or access of few work-items takes so long, at the nominal speed: that of one core of the machine that
+perfmodel was developed on, and the same everywhere, as it decides how many groups are looked at."""
+BATCH_WORK = 800
+"""A batch is made ready, and its counts are taken, in as long as so many of them take."""
 
 
 @dataclass
@@ -61,6 +66,7 @@ class Emulation:
         parts: what estimates for such loops add to the groups' `blocks` and `sides`, by the number of their part, see
             `thinning`; none where all counts are exact.
         steps: blocks executed in loops, over all batches.
+        seconds: that it took. nominal_s: those that its work takes at a nominal speed, the same each time.
     """
 
     kernel: low.LoweredKernel
@@ -77,6 +83,7 @@ class Emulation:
     findings: tuple[Finding, ...]
     steps: int
     seconds: float
+    nominal_s: float
     extrapolated: tuple[Extrapolated, ...] = ()
     parts: tuple[tuple[Integers, Integers], ...] = ()
     _bound: Bound | None = field(default=None, repr=False)
@@ -154,7 +161,7 @@ def emulate(
     code = code_of(kernel)
     findings, group_races = FindingLog(), GroupRaces(len(numbers) > 1)
     parts: list[tuple[Integers, ...]] = []
-    used = 0
+    used, done = 0, 0.0
     may_shorten = groups != "all" and not write_back
     extrapolated: list[Extrapolated] = []
     estimated: list[Totals | None] = []
@@ -179,6 +186,7 @@ def emulate(
         )
         emulator.run(steps)
         used += emulator.used
+        done += emulator.work + BATCH_WORK
         if emulator.extrapolation is not None:
             extrapolated += emulator.extrapolation.done.values()
         extrapolated += emulator.thinning.done.values()
@@ -202,6 +210,7 @@ def emulate(
         findings=findings.all(),
         steps=used,
         seconds=time.perf_counter() - began,
+        nominal_s=done * WORK_S,
         extrapolated=all_loops(extrapolated),
         parts=_parts(estimated, [len(each[0]) for each in parts]),
         _bound=bound,

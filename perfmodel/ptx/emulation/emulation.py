@@ -33,7 +33,7 @@ class Emulation:
         addresses: where accesses went, by instruction and array.
         branches: by basic block that ends in a branch, see `perfmodel.ptx.emulation.execution.Execution`.
         skipped: iterations of loops that were counted without being run.
-        seconds: that it took.
+        seconds: that it took. nominal_s: those that its work takes at a nominal speed, the same each time.
         samples: parts of the grid's inside of which one block each was run, where they are a sample.
     """
 
@@ -50,6 +50,7 @@ class Emulation:
     skipped: int
     buffers: dict[str, Any]
     seconds: float
+    nominal_s: float
     samples: int
 
     @property
@@ -121,5 +122,6 @@ def emulate(
         skipped=execution.skipper.skipped if execution.skipper else 0,
         buffers=machine.buffers,
         seconds=time.perf_counter() - start,
+        nominal_s=execution.nominal_s,
         samples=samples,
     )

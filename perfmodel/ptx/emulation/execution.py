@@ -81,6 +81,7 @@ class Execution:
 
     Attributes:
         work: as many instructions of few lanes would have taken as long.
+        run_s: the seconds that the basic blocks that were run take at the nominal speed of emulation.
         branches: for each block that ends in a branch, by emulated block: how often sub-groups met it, took it and
             parted, and how often lanes and the block took it.
     """
@@ -99,7 +100,7 @@ class Execution:
             self._watch(Skipper(machine, deciding))
         self.work, self._budget, self._limit = 0.0, budget, budget
         self._cost = 1 + machine.lanes.total / LANES
-        self.steps = 0
+        self.steps, self.run_s = 0, 0.0
         by_size = sorted(machine.code.flow.loops, key=lambda loop: len(loop.blocks), reverse=True)
         self._loops = {number: loop for loop in by_size for number in loop.blocks}  # the innermost one of each block
         self.branches: dict[int, NDArray[np.int64]] = {}
@@ -186,6 +187,7 @@ class Execution:
                 "for other blocks, or loop without end"
             )
         mask = way.mask
+        self.run_s += machine.seconds[way.place]
         self.work += self._cost * len(machine.steps[way.place])
         if self.skipper is not None:
             if self.work > self._limit:
@@ -309,6 +311,11 @@ class Execution:
             others = [machine.alive[other] for k, (other, _) in enumerate(parted) if k != position]
             needed = protected.union(waiting, *others)
             ways.append(_Way(place=place, meeting=meeting, mask=side, protected=needed, rounds=rounds))
+
+    @property
+    def nominal_s(self) -> float:
+        """The seconds that all of it takes at the nominal speed, with its machine's preparation."""
+        return self.run_s + self.machine.preparing_s
 
     def end(self, mask: Mask) -> None:
         """Ends lanes."""

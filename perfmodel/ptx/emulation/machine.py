@@ -20,6 +20,7 @@ from perfmodel.ptx.emulation.matrices import product
 from perfmodel.ptx.emulation.matrix_accesses import matrix_access, noting
 from perfmodel.ptx.emulation.mbarriers import Barriers
 from perfmodel.ptx.emulation.memory import Allocation, Memory, variables_at
+from perfmodel.ptx.emulation.nominal import block_seconds, preparing_seconds
 from perfmodel.ptx.emulation.recording import Tally
 from perfmodel.ptx.emulation.registers import Registers
 from perfmodel.ptx.emulation.warps import together
@@ -53,7 +54,7 @@ class Machine:
         tallies: of each basic block.
         guarded: of each instruction that has a guard of its own; of copies of tiles, by their rows.
         copied: of copies of tiles that have a guard of their own, as a whole.
-        steps: for each basic block.
+        steps: for each basic block. seconds: how long these take, at the nominal speed of emulation.
         noted: is told of each execution that is counted for a guarded instruction, if there is somebody who wants to
             know.
     """
@@ -79,7 +80,7 @@ class Machine:
             own, ends[space] = variables_at(kernel.variables, space)
             places |= own
         self.memory = Memory(lanes, ends["shared"] + launch.shared, ends["local"], ends["stack"])
-        self.memory.is_filled = self.needs_data
+        self.memory.is_filled, self.memory.is_lazy = self.needs_data, deciding is not None
         spaces = {name: variable.space for name, variable in kernel.variables.items()}
         self.buffers: dict[str, Allocation] = {}
         # First of all, as their addresses may be taken with 32 bits.
@@ -98,10 +99,17 @@ class Machine:
         self.copies = BulkCopies(self.accesses, self.guarded, width)
         self.barriers = Barriers(self.accesses)
         self.noted: Callable[[Tally, Mask], None] | None = None
-        made = [[self._step(each) for each in block.instructions] for block in code.flow.blocks]
-        self.steps = [[step for step in steps if step is not _nothing] for steps in made]
+        made = [[(self._step(each), each) for each in block.instructions] for block in code.flow.blocks]
+        made = [[(step, each) for step, each in steps if step is not _nothing] for steps in made]
+        self.steps = [[step for step, _ in steps] for steps in made]
+        self.seconds = [block_seconds([each for _, each in steps], lanes.total) for steps in made]
         numbers = self.registers.numbers
         self.alive = [frozenset(numbers[name] for name in names) for names in code.dataflow.alive]
+
+    @property
+    def preparing_s(self) -> float:
+        """The seconds that it takes beside its steps, at the nominal speed of emulation."""
+        return preparing_seconds(sum(len(block.instructions) for block in self.code.flow.blocks), *self.memory.pages)
 
     def _parameters(self) -> dict[str, bytes]:
         """Returns the bytes of the launch's arguments, by the names that the text has for them."""

@@ -23,7 +23,9 @@ GAP = 1 << 20
 PAGE_BITS = 14
 NOWHERE = "where nothing lies"
 PAGE = 1 << PAGE_BITS
-"""Random contents are made in pages of so many bytes, as they are touched."""
+"""Contents are made or copied in pages of so many bytes, as they are touched."""
+SMALL = 1 << 18
+"""Arrays that are given are always copied at once if they have no more bytes."""
 MOST_BYTES = 1 << 36
 
 
@@ -32,11 +34,23 @@ class Allocation:
 
     Args:
         name: whose contents these are.
-        contents: an array, taken as it is; or None for zeros, or what `fill` makes.
+        contents: an array, which is copied; or None for zeros, or what `fill` makes.
         fill: writes what a page holds at first: it is given the page's bytes and number.
+        is_lazy: whether pages of an array are copied as they are touched.
+
+    Attributes:
+        pages_made, pages_copied: how many pages got their contents so.
     """
 
-    def __init__(self, name: str, base: int, n_bytes: int, contents: NDArray[Any] | None = None, fill: Any = None):
+    def __init__(
+        self,
+        name: str,
+        base: int,
+        n_bytes: int,
+        contents: NDArray[Any] | None = None,
+        fill: Any = None,
+        is_lazy: bool = False,
+    ):
         if n_bytes > MOST_BYTES:
             raise EmulationError(f"array {name!r} has {n_bytes} bytes, more than are emulated; choose smaller sizes")
         self.name, self.base, self.n_bytes = name, base, n_bytes
@@ -45,10 +59,16 @@ class Allocation:
             self.bytes = np.zeros(padded, np.uint8)  # takes memory where it is touched
         except MemoryError as error:
             raise EmulationError(f"array {name!r} of {n_bytes} bytes finds no memory; choose smaller sizes") from error
+        self.pages_made = self.pages_copied = 0
+        self._given: NDArray[np.uint8] | None = None
         if contents is not None:
             raw = np.ascontiguousarray(contents).reshape(-1).view(np.uint8)
-            self.bytes[: len(raw)] = raw
-        self.fill = fill if contents is None else None
+            if is_lazy and len(raw) > SMALL:
+                self._given = raw
+            else:
+                self.bytes[: len(raw)] = raw
+            fill = None if self._given is None else self._copy
+        self.fill = fill
         self.filled = np.zeros(-(-padded // PAGE), bool) if self.fill else None
 
     def touch(self, offsets: NDArray[np.int64]) -> None:
@@ -62,8 +82,15 @@ class Allocation:
         for page in distinct(pages[~filled]).tolist():
             self.fill(self.bytes[page * PAGE : (page + 1) * PAGE], page)
             self.filled[page] = True
+            self.pages_made += self._given is None
+            self.pages_copied += self._given is not None
         if self.filled.all():
             self.fill = self.filled = None
+
+    def _copy(self, page: NDArray[np.uint8], number: int) -> None:
+        assert self._given is not None
+        raw = self._given[number * PAGE : (number + 1) * PAGE]
+        page[: len(raw)] = raw
 
     def contents(self) -> NDArray[np.uint8]:
         """Returns all bytes."""
@@ -77,6 +104,8 @@ class Memory:
 
     Attributes:
         is_filled: whether what arrays hold at first matters.
+        is_lazy: whether arrays that are given are copied page by page, as they are touched: then nobody changes them
+            meanwhile, or asks for what they hold in the end.
 
     Args:
         shared, local, stack: the bytes of a block's shared memory, and of a thread's local memory and parameters of
@@ -91,7 +120,7 @@ class Memory:
         self.shared = np.zeros(self.sizes["shared"] * lanes.count, np.uint8)
         self.local = np.zeros(self.sizes["local"] * lanes.total, np.uint8)
         self.stack = np.zeros(self.sizes["stack"] * lanes.total, np.uint8)
-        self.is_filled = True
+        self.is_filled, self.is_lazy = True, False
         self.allocations: list[Allocation] = []
         self._starts: list[int] = []
         self._next = GLOBAL
@@ -99,11 +128,17 @@ class Memory:
         self._lane = np.arange(lanes.total)
 
     def allocate(self, name: str, n_bytes: int, contents: NDArray[Any] | None = None, fill: Any = None) -> Allocation:
-        found = Allocation(name, self._next, n_bytes, contents, fill)
+        found = Allocation(name, self._next, n_bytes, contents, fill, self.is_lazy)
         self._next += -(-(n_bytes + GAP) // GAP) * GAP
         self.allocations.append(found)
         self._starts.append(found.base)
         return found
+
+    @property
+    def pages(self) -> tuple[int, int]:
+        """The pages of random contents that were made, and those that were copied from arrays that are given."""
+        made = sum(each.pages_made for each in self.allocations)
+        return made, sum(each.pages_copied for each in self.allocations)
 
     def allocation(self, address: int) -> Allocation | None:
         """Returns what lies at an address; nothing beyond its end."""

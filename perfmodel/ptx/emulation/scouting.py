@@ -8,7 +8,6 @@ as far as their first long loop: two iterations of it say how many are left, and
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -45,7 +44,8 @@ MOST_THREADS = 3 * 2**19
 MOST_STEPS = 2_000
 """Chunks that execute more basic blocks are given up."""
 MOST_SECONDS = 4.0
-"""So long all of it may take with the usual budget, where threads do much before their loops."""
+"""So long all of it may take with the usual budget, at the nominal speed of emulation, where threads do much before
+their loops."""
 
 Integers = NDArray[np.int64]
 
@@ -60,7 +60,7 @@ def longest_blocks(code: Code, launch: Launch, budget: float = 1.0) -> tuple[int
     tests = dict(_tests(code, launch))
     if not tests:
         return ()
-    end_of_time = time.perf_counter() + budget * MOST_SECONDS
+    left_s = budget * MOST_SECONDS
     deciding = _Deciding(code)
     launch = _without_names(launch)
     threads, every, end = _of_their_own(code, launch, tests)
@@ -69,8 +69,12 @@ def longest_blocks(code: Code, launch: Launch, budget: float = 1.0) -> tuple[int
     for number in range(min(chunks, math.ceil(budget * MOST_THREADS / CHUNK))):
         blocks = every[number::chunks]
         machine = Machine(code, launch, _SomeLanes(launch, threads, blocks), WARP, deciding, has_notes=False)
+        execution = Execution(machine, MOST_STEPS)
         with suppress(EmulationError):
-            lengths.append((blocks, _lengths(machine, deciding, tests, end_of_time)))
+            lengths.append((blocks, _lengths(execution, deciding, tests, left_s)))
+        left_s -= execution.nominal_s
+        if left_s < 0:
+            break
     if not lengths:
         return ()
     blocks, found = (np.concatenate(each) for each in zip(*lengths, strict=True))
@@ -79,12 +83,11 @@ def longest_blocks(code: Code, launch: Launch, budget: float = 1.0) -> tuple[int
     return tuple(sorted({longest, longest + end})) if stands_out else ()
 
 
-def _lengths(machine: Machine, deciding: Deciding, tests: dict[int, Instruction], end_of_time: float) -> Integers:
+def _lengths(execution: Execution, deciding: Deciding, tests: dict[int, Instruction], most_s: float) -> Integers:
     """Returns for each block how many iterations its longest loop has."""
-    execution = Execution(machine, MOST_STEPS)
-    execution.skipper = scout = _Scout(machine, deciding, execution, tests, end_of_time)
+    execution.skipper = scout = _Scout(deciding, execution, tests, most_s)
     execution.run()
-    return np.asarray(scout.lengths.reshape(machine.lanes.count, -1).max(axis=1))
+    return np.asarray(scout.lengths.reshape(execution.machine.lanes.count, -1).max(axis=1))
 
 
 def _of_their_own(code: Code, launch: Launch, tests: dict[int, Instruction]) -> tuple[tuple[int, ...], Integers, int]:
@@ -179,23 +182,16 @@ class _Scout(Skipper):
         lengths: the iterations of each lane's longest loop.
     """
 
-    def __init__(
-        self,
-        machine: Machine,
-        deciding: Deciding,
-        execution: Execution,
-        tests: dict[int, Instruction],
-        end_of_time: float,
-    ) -> None:
-        super().__init__(machine, deciding)
-        self.execution, self.tests, self.end_of_time = execution, tests, end_of_time
-        total = machine.lanes.total
+    def __init__(self, deciding: Deciding, execution: Execution, tests: dict[int, Instruction], most_s: float) -> None:
+        super().__init__(execution.machine, deciding)
+        self.execution, self.tests, self.most_s = execution, tests, most_s
+        total = self.machine.lanes.total
         self.lengths = np.zeros(total, np.int64)
         self._met = {header: np.zeros(total, np.int64) for header in tests}
         self._before = {header: np.zeros(total, np.int64) for header in tests}
 
     def arrives(self, block: int, mask: Mask, parted: int) -> None:
-        if time.perf_counter() > self.end_of_time:
+        if self.execution.run_s > self.most_s:
             raise EmulationError("blocks take too long to be looked at all")
         if block not in self.tests:
             return
