@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ from perfmodel.ptx.emulation.execution import MOST_STEPS
 from perfmodel.ptx.emulation.launch import Buffer, Given, Holder, Launch
 from perfmodel.ptx.emulation.memory import NOWHERE, PAGE
 from perfmodel.ptx.parameters import parameters_of
+
+MOST_PAGES = 4096
+"""So many pages of random contents are kept, which larger samples of a launch, and others, touch again: 64 MB."""
 
 
 def emulated(
@@ -127,15 +131,19 @@ def _buffer(array: Array, content: Any, seed: int) -> Buffer:
 
 def _random(dtype: np.dtype[Any], seed: int, bounds: tuple[float, ...]) -> Callable[[NDArray[np.uint8], int], None]:
     def fill(page: NDArray[np.uint8], number: int) -> None:
-        random = np.random.default_rng([seed, number])
-        count = PAGE // dtype.itemsize
-        if not bounds:
-            values = random_values(random, dtype.name, count)
-        elif dtype.kind == "f":
-            values = random.uniform(bounds[0], bounds[1], count).astype(dtype)
-        else:
-            values = whole_numbers(random, bounds, count).astype(dtype)
-        raw = np.ascontiguousarray(values).view(np.uint8)
-        page[:] = raw[: len(page)]
+        page[:] = _random_page(dtype, seed, bounds, number)[: len(page)]
 
     return fill
+
+
+@lru_cache(MOST_PAGES)
+def _random_page(dtype: np.dtype[Any], seed: int, bounds: tuple[float, ...], number: int) -> NDArray[np.uint8]:
+    random = np.random.default_rng([seed, number])
+    count = PAGE // dtype.itemsize
+    if not bounds:
+        values = random_values(random, dtype.name, count)
+    elif dtype.kind == "f":
+        values = random.uniform(bounds[0], bounds[1], count).astype(dtype)
+    else:
+        values = whole_numbers(random, bounds, count).astype(dtype)
+    return np.ascontiguousarray(values).view(np.uint8)

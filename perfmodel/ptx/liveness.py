@@ -16,19 +16,18 @@ def words_at_once(code: Code) -> int:
         for successor in block.successors:
             if successor != EXIT:
                 living |= code.dataflow.alive[successor]
-        most = max(most, _words(living, sizes))
+        words = sum(sizes.get(name, 0) for name in living)
+        most = max(most, words)
         for instruction in reversed([*block.instructions, *([block.ending] if block.ending else [])]):
-            if instruction.guard is None:
-                living.difference_update(written(instruction))
-            living.update(name for name in read(instruction) if name != CARRY)
-            most = max(most, _words(living, sizes))
+            ending = living.intersection(written(instruction)) if instruction.guard is None else set()
+            living -= ending
+            beginning = {name for name in read(instruction) if name != CARRY} - living
+            living |= beginning
+            words += sum(sizes.get(name, 0) for name in beginning) - sum(sizes.get(name, 0) for name in ending)
+            most = max(most, words)
     return most
 
 
 def words_of(code: Code) -> dict[str, int]:
     """Returns the words of a kernel's registers by their names, without predicates."""
     return {name: max(-(-type_.bits // 32), 1) for name, type_ in code.kernel.registers.items() if type_.kind != "p"}
-
-
-def _words(living: set[str], sizes: dict[str, int]) -> int:
-    return sum(sizes.get(name, 0) for name in living)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.in_turn import updated_in_turn
 from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 
@@ -124,6 +125,11 @@ def _in_turn(operation: str, data: _Array, places: Integers, operands: tuple[_Ar
             sums = np.cumsum(value, dtype=data.dtype)
             before = data[place] + (sums - value) - (sums - value)[first][run]
             data[place[first]] = before[last] + value[last]
+    elif (
+        operation in _UFUNCS
+        and (found := updated_in_turn(_UFUNCS[operation], data, place, operands[0][order])) is not None
+    ):
+        before = found
     else:
         turn = np.arange(len(place)) - first[run]
         by_turn = np.argsort(turn, kind="stable")

@@ -208,8 +208,27 @@ class ScatteredStructs(Source):
     numbers: tuple[tuple[int, Scattered], ...]
 
     def pages(self, numbers: Integers) -> NDArray[np.uint8]:
-        runs = np.split(numbers, (np.diff(numbers) != 1).nonzero()[0] + 1)
-        return np.concatenate([self._run(int(run[0]), len(run)) for run in runs])
+        begins = np.r_[0, (np.diff(numbers) != 1).nonzero()[0] + 1]
+        if len(numbers) < 2 * len(begins) and int(numbers[-1]) * PAGE >> 32 == 0:
+            parts = np.split(numbers, range(_MIXED, len(numbers), _MIXED))
+            return np.concatenate([self._apart(part) for part in parts])
+        return np.concatenate([self._run(int(run[0]), len(run)) for run in np.split(numbers, begins[1:])])
+
+    def _apart(self, numbers: Integers) -> NDArray[np.uint8]:
+        """Returns pages that lie anywhere, a row each."""
+        starts = numbers * PAGE // self.item_bytes
+        each = int((-(-(numbers + 1) * PAGE // self.item_bytes) - starts).max())
+        items = np.zeros((len(numbers), each, self.item_bytes), np.uint8)
+        places = (starts[:, np.newaxis] + np.arange(each))[:, :, np.newaxis] * len(self.numbers)
+        for position, count, offset, source in self._alike:
+            values = source.values(
+                (places + np.arange(position, position + count)).astype(np.uint64).reshape(-1, count)
+            )
+            raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(numbers), each, -1)
+            items[:, :, offset : offset + raw.shape[2]] = raw
+        skipped = numbers * PAGE - starts * self.item_bytes
+        columns = skipped[:, np.newaxis] + np.arange(PAGE)
+        return np.take_along_axis(items.reshape(len(numbers), -1), columns, axis=1)
 
     def _run(self, first: int, count: int) -> NDArray[np.uint8]:
         """Returns pages that follow each other, a row each."""

@@ -32,6 +32,10 @@ MOST_STARTS = 1 << 21
 MOST_OF_SERIES = 64
 """So many executions of those that follow each other and were not run are looked at for strides."""
 MOST_OF_ALL_SERIES = 1 << 15
+ONE_BY_ONE = 4
+"""What more blocks than so many touch is found for all of them together."""
+SEEN = 512
+"""Sub-groups whose addresses have different patterns nearly all, of so many, are not told apart any further."""
 MOSTLY = 0.5
 """Blocks that may be in different iterations go by the strides that more than this part of executions have."""
 
@@ -109,8 +113,7 @@ class AccessAddresses:
         steps = []
         for first in firsts if len(executions) > 1 else ():
             (before, own), (after, others) = executions[first : first + 2]
-            _, here, there = np.intersect1d(before.index, after.index, assume_unique=True, return_indices=True)
-            steps.append(others[there] - own[here])
+            steps.append(others[before.active[after.index]] - own[after.active[before.index]])
         values, counts = np.unique(np.concatenate(steps) if steps else [], return_counts=True)
         if not len(values) or 2 * counts.max() < counts.sum():
             return None
@@ -141,7 +144,14 @@ class AccessAddresses:
 
     def blocks_of_subgroups(self, width: int, size: int) -> float:
         """Returns how many blocks of so many bytes a sub-group touches in one execution, on average."""
-        return self._mean(width, size, lambda table, active: _distinct_in_rows(table // size, active))
+        if (width, size) not in self._known_blocks:
+            found = self._mean(width, size, lambda table, active: _distinct_in_rows(table // size, active))
+            self._known_blocks[width, size] = found
+        return self._known_blocks[width, size]
+
+    @cached_property
+    def _known_blocks(self) -> dict[tuple[int, int], float]:
+        return {}
 
     def blocks_of_private_arrays(self, width: int, size: int) -> float:
         """Returns the same of lanes' own arrays, whose words of one place lie side by side for a sub-group."""
@@ -187,7 +197,7 @@ class AccessAddresses:
         than chance, where others have places of their own to store to. Executions of few threads are left out: they are
         often of those who met before, and try again.
         """
-        executions = self.executions_at(MOST_LOOKED_AT)
+        executions = self._looked_at
         if self.lanes.count < 2 or not executions:
             return None
         whole = max(len(own) for _, own in executions)
@@ -223,12 +233,13 @@ class AccessAddresses:
         return float((answers * counts).sum() / counts.sum())
 
     def _patterns(self, width: int, unit: int) -> tuple[Array, Array]:
-        """Returns the different patterns of a sub-group's addresses, from a multiple of `unit`, in rows that end in
-        `NOWHERE`; and how often there is each."""
+        """Returns the patterns of a sub-group's addresses, from a multiple of `unit`, in rows that end in `NOWHERE`,
+        and how often there is each; different ones where that makes them fewer."""
         if (width, unit) not in self._known_patterns:
             patterns: Counter[bytes] = Counter()
+            others: list[Array] = []
             known: Mask | None = None
-            for mask, addresses in self.executions_at(MOST_LOOKED_AT):
+            for mask, addresses in self._looked_at:
                 if mask is not known:
                     known = mask
                     starts = np.flatnonzero(np.diff(_subgroups(self.lanes, mask, width), prepend=-1))
@@ -238,11 +249,19 @@ class AccessAddresses:
                 table[rows, columns] = addresses - (addresses[starts] // unit * unit)[rows]
                 if len(table) and (table == table[0]).all():
                     patterns[table[0].tobytes()] += len(table)
+                elif len(patterns) > max(SEEN, MOSTLY * patterns.total()):
+                    others.append(table)
                 else:
                     patterns.update(row.tobytes() for row in table)
-            tables = np.frombuffer(b"".join(patterns), np.int64).reshape(-1, width)
-            self._known_patterns[width, unit] = tables, np.fromiter(patterns.values(), np.int64)
+            tables = [np.frombuffer(b"".join(patterns), np.int64).reshape(-1, width), *others]
+            counts = [np.fromiter(patterns.values(), np.int64), *(np.ones(len(table), np.int64) for table in others)]
+            self._known_patterns[width, unit] = np.concatenate(tables), np.concatenate(counts)
         return self._known_patterns[width, unit]
+
+    @cached_property
+    def _looked_at(self) -> list[tuple[Mask, Array]]:
+        """The executions that are looked at for transactions and bank conflicts."""
+        return self.executions_at(MOST_LOOKED_AT)
 
     @cached_property
     def _known_patterns(self) -> dict[tuple[int, int], tuple[Array, Array]]:
@@ -250,7 +269,7 @@ class AccessAddresses:
 
     def residue(self, size: int) -> int | None:
         """Returns what is left of all addresses over multiples of so many bytes; None where that differs."""
-        executions = self.executions_at(MOST_LOOKED_AT)
+        executions = self._looked_at
         found = distinct(np.concatenate([addresses % size for _, addresses in executions])) if executions else [0, 0]
         return int(found[0]) if len(found) == 1 else None
 
@@ -262,8 +281,10 @@ class AccessAddresses:
         """Returns the bytes that one emulated block touches by executions that were run."""
         if block not in self._parts:
             parts = list(self._regular_regions(block))
-            if self._scattered_by_block:
+            if len(self._parts) >= ONE_BY_ONE:
                 parts.append(region(self._scattered_by_block[block], self.noted.n_bytes))
+            elif found := list(self._scattered_in(block)):
+                parts.append(region(np.concatenate(found), self.noted.n_bytes))
             self._parts[block] = parts
         return self._parts[block]
 
@@ -275,12 +296,24 @@ class AccessAddresses:
         single = [(mask.index, rows[0]) for mask, rows in self._rows_by_mask if len(rows) == 1]
         found += [(index, row[block_of[index]] + along[index]) for index, row in single]
         if not found:
-            return []
+            return [np.zeros(0, np.int64)] * self.lanes.count
         addresses = np.concatenate([own for _, own in found])
         blocks = np.concatenate([block_of[index] for index, _ in found])
         ends = np.cumsum(np.bincount(blocks, minlength=self.lanes.count))
         blocks = blocks.astype(np.min_scalar_type(self.lanes.count))  # few bits are sorted many times as fast
         return np.split(addresses[np.argsort(blocks, kind="stable")], ends[:-1])
+
+    def _scattered_in(self, block: int) -> Iterator[Array]:
+        """Yields those of one emulated block, sooner than those of all are found."""
+        per_block = self.lanes.per_block
+        lanes = slice(block * per_block, (block + 1) * per_block)
+        for mask, addresses in self.noted.scattered:
+            first, end = np.searchsorted(mask.index, (lanes.start, lanes.stop))
+            yield addresses[first:end]
+        along = self._along[lanes]
+        for mask, rows in self._rows_by_mask:
+            if len(rows) == 1 and rows[0][block] != NOWHERE:
+                yield rows[0][block] + along[mask.active[lanes]]
 
     @cached_property
     def _rows_by_mask(self) -> list[tuple[Mask, Array]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -56,6 +56,17 @@ class CountedAccess:
     space: str
     addresses: AccessAddresses
     share: float
+    _at_once: dict[tuple[int, str, int], float] = field(default_factory=dict)
+
+    def at_once(self, update: Update | None, width: int, kind: str, size: int) -> float:
+        """Returns the transactions of a sub-group in one execution, or its cycles or passes, by what atomics do."""
+        if (width, kind, size) not in self._at_once:
+            if self.space == "scratch":
+                found = self.addresses.blocks_of_private_arrays(width, size)
+            else:
+                found = _at_once(self.addresses, update, width, kind, size)
+            self._at_once[width, kind, size] = found
+        return self._at_once[width, kind, size]
 
     @property
     def direction(self) -> str:
@@ -242,9 +253,7 @@ class AccessCounter:
         """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""
         _, warps, _ = self.emulation.tally(access.instruction, access.block).by_block()
         made = float(self.launch.weights @ warps) * access.share
-        if access.space == "scratch":
-            return made * access.addresses.blocks_of_private_arrays(width, size)
-        return made * _at_once(access.addresses, update, width, kind, size)
+        return made * access.at_once(update, width, kind, size)
 
     def _update(self, access: CountedAccess) -> Update:
         """Returns what an atomic does to its place; copies in the background add."""
@@ -351,7 +360,6 @@ def _is_operand(instruction: Instruction) -> bool:
 
 
 def _at_once(addresses: AccessAddresses, update: Update | None, width: int, kind: str, size: int) -> float:
-    """Returns the transactions of a sub-group in one execution, or its cycles or passes, by what atomics do."""
     if update is None or kind in ("block", "banks"):
         return (addresses.blocks_of_subgroups if kind == "block" else addresses.bank_cycles)(width, size)
     if update.is_combined:

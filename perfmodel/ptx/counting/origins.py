@@ -23,6 +23,7 @@ class Origins:
         )
         self._known: dict[Instruction, frozenset[str]] = {}
         self._variables_of: dict[Instruction, frozenset[str]] = {}
+        self._values_of: dict[Instruction, list[str]] = {}
         self._stores = [
             each
             for block in emulation.code.flow.blocks
@@ -58,7 +59,7 @@ class Origins:
                 reached += [each for each in self._stores if each not in through and self._may_meet(load, each)]
         if not reached:
             return found
-        stored = tuple(name for store in reached for name in self._values(store))
+        stored = tuple(dict.fromkeys(name for store in dict.fromkeys(reached) for name in self._values(store)))
         return found | self._arrays(stored, through | frozenset(reached))
 
     def _may_meet(self, load: Instruction, store: Instruction) -> bool:
@@ -78,8 +79,9 @@ class Origins:
 
     def _values(self, store: Instruction) -> list[str]:
         """Returns the registers of what is stored to memory on the chip."""
-        noted = self.emulation.addresses.get(store, {}).values()
-        if not any(each.space in _ON_CHIP for each in noted):
-            return []
-        address = address_of(store)
-        return [name for operand in store.operands if operand is not address for name in registers_in(operand)]
+        if store not in self._values_of:
+            address = address_of(store)
+            is_on_chip = any(each.space in _ON_CHIP for each in self.emulation.addresses.get(store, {}).values())
+            operands = [each for each in store.operands if each is not address] if is_on_chip else []
+            self._values_of[store] = [name for operand in operands for name in registers_in(operand)]
+        return self._values_of[store]

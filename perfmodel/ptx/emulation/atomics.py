@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.in_turn import updated_in_turn
 from perfmodel.ptx.emulation.narrow_floats import decoded, encoded
 from perfmodel.ptx.types import Type
 
@@ -67,6 +68,11 @@ def update(
     if operation == "cas":
         found[order] = _exchanged(cells, ordered, b[order], c[order])
         return found
+    if operation in _AT_ONCE:
+        in_turn = updated_in_turn(_AT_ONCE[operation], cells, ordered, b[order])
+        if in_turn is not None:
+            found[order] = in_turn
+            return found
     change = _UPDATES[operation]
     rank = np.arange(len(ordered)) - np.repeat(starts, lengths)
     by_rank = np.argsort(rank, kind="stable")

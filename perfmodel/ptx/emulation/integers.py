@@ -232,6 +232,8 @@ def permuted(instruction: Instruction) -> Function:
         return _permuted_in_mode(instruction.modifiers[0])
 
     def permute(a: Any, b: Any, selector: Any) -> Any:
+        if np.ndim(selector) == 0:
+            return _permuted_alike(a, b, int(selector))
         both = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)
         found = np.zeros_like(both)
         for place in range(4):
@@ -242,6 +244,18 @@ def permuted(instruction: Instruction) -> Function:
         return found.astype(np.uint32)
 
     return permute
+
+
+def _permuted_alike(a: Any, b: Any, selector: int) -> Any:
+    """Returns bytes of two registers in an order that is the same for all lanes."""
+    found: Any = np.uint32(0)
+    for place in range(4):
+        chosen = selector >> 4 * place & 15
+        byte = ((b if chosen & 4 else a).astype(np.uint32) >> np.uint32(8 * (chosen & 3))) & np.uint32(255)
+        if chosen & 8:
+            byte = (byte >> np.uint32(7)) * np.uint32(255)
+        found = found | (byte << np.uint32(8 * place))
+    return found
 
 
 _MODES = {
