@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -183,7 +183,18 @@ class QuasiPolynomial:
     def __call__(self, sizes: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
         """Returns the count at the sizes: an array of the sizes' common shape, or one that broadcasts to it for a
         `Block`."""
+        if not sizes and not isinstance(sizes, Block) and self._number is not None:
+            return np.asarray(self._number, dtype=np.float64)
         return sizes.value_of(self) if isinstance(sizes, Block) else blockwise([self.value], sizes)[0]
+
+    @cached_property
+    def _number(self) -> float | None:
+        """What it is for all sizes; None where that is not plain to see."""
+        if len(self.pieces) != 1 or self.pieces[0].domain != ((),) or len(self.pieces[0].terms) != 1:
+            return None
+        (term,), denominator = self.pieces[0].terms, self.pieces[0].denominator
+        is_small = abs(term.coefficient) < 2**53 and denominator < 2**53
+        return term.coefficient / denominator if is_small and not term.sizes and not term.floors else None
 
     @once_per_block
     def value(self, block: Block) -> NDArray[np.float64]:

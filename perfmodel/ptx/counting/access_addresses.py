@@ -34,6 +34,8 @@ MOST_OF_SERIES = 64
 MOST_OF_ALL_SERIES = 1 << 15
 ONE_BY_ONE = 4
 """What more blocks than so many touch is found for all of them together."""
+UNIT = 128
+"""Patterns of addresses from a multiple of so many bytes serve for smaller blocks, too."""
 SEEN = 512
 """Sub-groups whose addresses have different patterns nearly all, of so many, are not told apart any further."""
 MOSTLY = 0.5
@@ -145,7 +147,8 @@ class AccessAddresses:
     def blocks_of_subgroups(self, width: int, size: int) -> float:
         """Returns how many blocks of so many bytes a sub-group touches in one execution, on average."""
         if (width, size) not in self._known_blocks:
-            found = self._mean(width, size, lambda table, active: _distinct_in_rows(table // size, active))
+            unit = UNIT if UNIT % size == 0 else size
+            found = self._mean(width, unit, lambda table, active: _distinct_in_rows(table // size, active))
             self._known_blocks[width, size] = found
         return self._known_blocks[width, size]
 
@@ -327,9 +330,18 @@ class AccessAddresses:
     def _parts(self) -> dict[int, list[Region]]:
         return {}
 
-    def series_of(self, block: int) -> Iterator[tuple[Region, int, int]]:
-        """Yields the bytes that a block touches in executions that were not run: those of the one before, by how much
+    def series_of(self, block: int) -> list[tuple[Region, int, int]]:
+        """Returns the bytes that a block touches in executions that were not run: those of the one before, by how much
         they move from one to the next, and how many there are."""
+        if block not in self._known_series:
+            self._known_series[block] = list(self._found_series(block))
+        return self._known_series[block]
+
+    @cached_property
+    def _known_series(self) -> dict[int, list[tuple[Region, int, int]]]:
+        return {}
+
+    def _found_series(self, block: int) -> Iterator[tuple[Region, int, int]]:
         lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
         starts: dict[tuple[bytes, int, int], list[int]] = {}
         patterns: dict[int, bytes] = {}
@@ -400,7 +412,7 @@ def touched_by(accesses: Sequence[AccessAddresses], block: int) -> Region:
         for one, step, count in each.series_of(block):
             series.setdefault((step, count), []).append(one)
     for (step, count), several in series.items():
-        one = union(several)
+        one = several[0] if len(several) == 1 else union(several)
         parts += [one, repeated(one, step, count + 1) or hull(one, step, count + 1)]
     return union(parts)
 

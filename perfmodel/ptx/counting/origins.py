@@ -23,6 +23,7 @@ class Origins:
         )
         self._known: dict[Instruction, frozenset[str]] = {}
         self._variables_of: dict[Instruction, frozenset[str]] = {}
+        self._arrays_of: dict[tuple[frozenset[Instruction], frozenset[Instruction]], frozenset[str]] = {}
         self._values_of: dict[Instruction, list[str]] = {}
         self._stores = [
             each
@@ -51,7 +52,7 @@ class Origins:
         """
         loads = [each for each in self.flow.behind(registers) if each.opcode in (*LOADS, "atom")]
         found: frozenset[str] = frozenset()
-        reached = []
+        reached: list[Instruction] = []
         for load in loads:
             noted = [] if load.has("param") else list(self.emulation.addresses.get(load, {}).values())
             found |= {each.name for each in noted if each.name}
@@ -59,8 +60,11 @@ class Origins:
                 reached += [each for each in self._stores if each not in through and self._may_meet(load, each)]
         if not reached:
             return found
-        stored = tuple(dict.fromkeys(name for store in dict.fromkeys(reached) for name in self._values(store)))
-        return found | self._arrays(stored, through | frozenset(reached))
+        more = frozenset(reached)
+        if (more, through) not in self._arrays_of:
+            stored = tuple({name for store in more for name in self._values(store)})
+            self._arrays_of[more, through] = self._arrays(stored, through | more)
+        return found | self._arrays_of[more, through]
 
     def _may_meet(self, load: Instruction, store: Instruction) -> bool:
         """Returns False where a load and a store are of different variables in memory on the chip."""

@@ -133,6 +133,13 @@ class Deciding:
         return _Place("global" if instruction.has("global") else "", arrays)
 
     @cached_property
+    def changes_arrays(self) -> bool:
+        """True where something that has to be run may write to global memory."""
+        everything = [each for block in self.code.flow.blocks for each in block.instructions]
+        writing = [each for each in everything if each.opcode in BULK | STORES | _ATOMIC and self.is_needed(each)]
+        return any(each.opcode in BULK or not each.has("param", "local", *_SHARED) for each in writing)
+
+    @cached_property
     def waits(self) -> bool:
         """True where barriers in shared memory decide, which go through phases."""
         return any(each.opcode.startswith("mbarrier.") for each in self.instructions)

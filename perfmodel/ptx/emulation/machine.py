@@ -141,7 +141,8 @@ class Machine:
 
     def _address(self, buffer: Buffer) -> bytes:
         """Lays out an array of the launch, and returns its address."""
-        own = self.memory.allocate(buffer.name, buffer.n_bytes, buffer.contents, buffer.fill)
+        is_kept = self.deciding is not None and not self.deciding.changes_arrays
+        own = self.memory.allocate(buffer.name, buffer.n_bytes, buffer.contents, buffer.fill, is_kept)
         self.buffers[buffer.name] = own
         return own.base.to_bytes(8, "little")
 

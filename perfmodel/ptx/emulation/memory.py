@@ -36,7 +36,7 @@ class Allocation:
         name: whose contents these are.
         contents: an array, which is copied; or None for zeros, or what `fill` makes.
         fill: writes what a page holds at first: it is given the page's bytes and number.
-        is_lazy: whether pages of an array are copied as they are touched.
+        is_lazy: whether pages of an array are copied as they are touched. is_kept: whether it is taken as it is.
 
     Attributes:
         pages_made, pages_copied: how many pages got their contents so.
@@ -50,6 +50,7 @@ class Allocation:
         contents: NDArray[Any] | None = None,
         fill: Any = None,
         is_lazy: bool = False,
+        is_kept: bool = False,
     ):
         if n_bytes > MOST_BYTES:
             raise EmulationError(f"array {name!r} has {n_bytes} bytes, more than are emulated; choose smaller sizes")
@@ -63,7 +64,10 @@ class Allocation:
         self._given: NDArray[np.uint8] | None = None
         if contents is not None:
             raw = np.ascontiguousarray(contents).reshape(-1).view(np.uint8)
-            if is_lazy and len(raw) > SMALL:
+            if is_kept and len(raw) == padded:
+                self.bytes = raw.view()
+                self.bytes.flags.writeable = False
+            elif is_lazy and len(raw) > SMALL:
                 self._given = raw
             else:
                 self.bytes[: len(raw)] = raw
@@ -127,8 +131,11 @@ class Memory:
         self._shared_base = lanes.block_of * self.sizes["shared"]
         self._lane = np.arange(lanes.total)
 
-    def allocate(self, name: str, n_bytes: int, contents: NDArray[Any] | None = None, fill: Any = None) -> Allocation:
-        found = Allocation(name, self._next, n_bytes, contents, fill, self.is_lazy)
+    def allocate(
+        self, name: str, n_bytes: int, contents: NDArray[Any] | None = None, fill: Any = None, is_kept: bool = False
+    ) -> Allocation:
+        """Lays out an array behind the others; one that is kept is not copied, as nothing is written to it."""
+        found = Allocation(name, self._next, n_bytes, contents, fill, self.is_lazy, is_kept)
         self._next += -(-(n_bytes + GAP) // GAP) * GAP
         self.allocations.append(found)
         self._starts.append(found.base)
