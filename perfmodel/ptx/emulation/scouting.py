@@ -201,11 +201,15 @@ class _Scout(Skipper):
         if int(met.max()) == 1:  # what the test compares is not yet there
             return
         apart = self.apart(self.sides(test))
-        left = np.where(mask.active & (met > KNOWN), turns_until(test, apart, apart - before), 0)
+        lanes = np.flatnonzero(mask.active & (met > KNOWN))
+        left = turns_until(test, apart[lanes], apart[lanes] - before[lanes])
         before[mask.active] = apart[mask.active]
-        ends = (left >= SHORT) & (left < NEVER)
-        if ends.any():
-            self.lengths = np.where(ends, np.maximum(self.lengths, met + left), self.lengths)
+        is_long = (left >= SHORT) & (left < NEVER)
+        if is_long.any():
+            lanes = lanes[is_long]
+            self.lengths[lanes] = np.maximum(self.lengths[lanes], met[lanes] + left[is_long])
+            ends = np.zeros_like(mask.active)
+            ends[lanes] = True
             self.execution.end(Mask(self.machine.lanes, ends))
 
     def note_tally(self, tally: Tally, mask: Mask) -> None:
