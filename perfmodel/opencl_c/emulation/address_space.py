@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from perfmodel.basics.lazy_bytes import lazy_bytes
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.access_patterns import Pattern
-from perfmodel.opencl_c.emulation.footprints import Footprint, lazy_bytes
+from perfmodel.opencl_c.emulation.footprints import Footprint
 from perfmodel.opencl_c.emulation.lanes import Layout
 from perfmodel.opencl_c.emulation.memory import ADDRESS_BITS, Buffer, Region
 from perfmodel.opencl_c.types import Scalar, Type, Vector, element_of

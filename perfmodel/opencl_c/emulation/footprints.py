@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import mmap
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.lazy_bytes import lazy_bytes
 from perfmodel.opencl_c.emulation.lanes import Integers
 
 Bytes = NDArray[np.uint8]
@@ -19,24 +17,9 @@ Bytes = NDArray[np.uint8]
 _MARKED_AT_ONCE = 1 << 18
 _PENDING = 1 << 14
 """So many places at which patterns were met wait to be marked together."""
-_SMALL = 1 << 17
-"""Memory up to this size is taken at once."""
 _PART = 512
 _PARTED = 1 << 16
 """More marks than this are gone through only where there are any."""
-
-
-def lazy_bytes(size: int) -> Bytes:
-    """Returns zeros, of which only what is touched takes memory, however large `size` is."""
-    if size <= _SMALL or not sys.platform.startswith("linux"):
-        return np.zeros(size, np.uint8)
-    no_reserve = getattr(mmap, "MAP_NORESERVE", 0x4000)
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        # Huge pages would commit two megabytes for each byte that is touched.
-        with suppress(OSError):
-            memory.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(memory, np.uint8)
 
 
 class Marked(Protocol):

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.distinct import distinct
-from perfmodel.opencl_c.emulation.footprints import Bytes, Footprint, lazy_bytes
+from perfmodel.basics.lazy_bytes import lazy_bytes
+from perfmodel.opencl_c.emulation.footprints import Bytes, Footprint
 from perfmodel.opencl_c.emulation.lanes import Integers
 from perfmodel.opencl_c.emulation.spare_memory import used_again
 from perfmodel.opencl_c.types import Scalar, Vector

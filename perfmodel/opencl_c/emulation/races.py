@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.lazy_bytes import lazy_bytes
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.batch_context import Context, Logged
-from perfmodel.opencl_c.emulation.footprints import lazy_bytes
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask
 from perfmodel.opencl_c.emulation.memory import Region
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import sys
 from threading import Lock
 
-from perfmodel.opencl_c.emulation.footprints import Bytes, lazy_bytes
+from perfmodel.basics.lazy_bytes import lazy_bytes
+from perfmodel.opencl_c.emulation.footprints import Bytes
 
 _MOST_BYTES = 1 << 26
 _MOST_PIECES = 8

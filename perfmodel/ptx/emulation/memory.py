@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.distinct import distinct
 from perfmodel.basics.errors import EmulationError
+from perfmodel.basics.lazy_bytes import lazy_bytes
 from perfmodel.ptx.emulation.lanes import Lanes
 
 SHARED, LOCAL, STACK, GLOBAL = 1 << 56, 1 << 57, 3 << 56, 1 << 40
@@ -57,8 +58,8 @@ class Allocation:
         self.name, self.base, self.n_bytes = name, base, n_bytes
         padded = -(-max(n_bytes, 1) // 16) * 16
         try:
-            self.bytes = np.zeros(padded, np.uint8)  # takes memory where it is touched
-        except MemoryError as error:
+            self.bytes = lazy_bytes(padded)
+        except (MemoryError, OSError) as error:
             raise EmulationError(f"array {name!r} of {n_bytes} bytes finds no memory; choose smaller sizes") from error
         self.pages_made = self.pages_copied = 0
         self._given: NDArray[np.uint8] | None = None
