@@ -189,7 +189,7 @@ class QuasiPolynomial:
 
     @cached_property
     def _number(self) -> float | None:
-        """What it is for all sizes; None where that is not plain to see."""
+        """The number that it is for all sizes; None where that is not plain to see."""
         if len(self.pieces) != 1 or self.pieces[0].domain != ((),) or len(self.pieces[0].terms) != 1:
             return None
         (term,), denominator = self.pieces[0].terms, self.pieces[0].denominator

@@ -34,7 +34,7 @@ from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import Pointer, Vector, element_of
 
 _TWICE = 2048
-"""As many lanes as these take numpy twice as long as one does."""
+"""Numpy takes twice as long for so many lanes as for one."""
 _UNLIMITED = 1e15
 """Stands for work without a limit, so that what was done of it is known."""
 _MOST_LANES = 1 << 20
@@ -160,7 +160,7 @@ class Emulator:
 
     @property
     def _cost(self) -> float:
-        """How many times as long as one of few work-items a statement takes."""
+        """The time of a statement, one of few work-items being 1."""
         return 1 + self.layout.lanes / _TWICE
 
     @property

@@ -33,7 +33,7 @@ MOST_OF_SERIES = 64
 """So many executions of those that follow each other and were not run are looked at for strides."""
 MOST_OF_ALL_SERIES = 1 << 15
 ONE_BY_ONE = 4
-"""What more blocks than so many touch is found for all of them together."""
+"""The addresses of more blocks than so many are found for all blocks together."""
 UNIT = 128
 """Patterns of addresses from a multiple of so many bytes serve for smaller blocks, too."""
 SEEN = 512
