@@ -32,6 +32,8 @@ MOST_THREADS = 1024
 MOST_WORK = 110_000
 """So many instructions of few lanes are emulated with the usual budget, for about a second, before some iterations of
 loops stand for others."""
+LONGEST_ASSEMBLED = 400_000
+"""The assembler is not asked about texts of more characters, which it takes too long for."""
 
 
 class PtxProgram(DeclaredProgram):
@@ -157,8 +159,19 @@ class PtxProgram(DeclaredProgram):
             if outstanding:
                 emulation = self.emulated(values, **options, samples=emulation.samples, outstanding=outstanding)
             arrays = {each.name: (str(each.dtype), each.size) for each in self.launch(values).arrays()}
-            self._counts[key] = counts_of(emulation, arrays, frozenset(self.arrays), subgroup_size, self.has_vectors)
+            self._counts[key] = counts_of(
+                emulation, arrays, frozenset(self.arrays), subgroup_size, self.has_vectors, self._has_scratch
+            )
         return self._counts[key]
+
+    @property
+    def _has_scratch(self) -> bool:
+        """False where the assembler keeps all private arrays in registers, though some places follow from branches."""
+        from perfmodel.sass.toolchain import stack_bytes  # slow to import, and only for PTX
+
+        if all(each.space != "local" for each in self.code.kernel.variables.values()):
+            return True
+        return len(self.text) > LONGEST_ASSEMBLED or stack_bytes(self.text, self.entry) != 0
 
     def _outstanding(self, emulation: Emulation) -> tuple[int, ...]:
         """Returns blocks that a sample has to have, as their loops are much longer than those of most."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,9 @@ ASSEMBLER, DISASSEMBLER = "ptxas", "nvdisasm"
 EXTRA = "pip install 'perfmodel[sass]'"
 SECONDS = 120
 """The assembler may take so long for one kernel."""
+BINARY = "kernel.cubin"
 ENTRIES = DiskCache("sass", most=4096, is_packed=True)
+STACKS = DiskCache("stacks", most=4096)
 
 
 @dataclass(frozen=True)
@@ -58,13 +61,38 @@ def assembled(text: str, entry: str, target: str = "") -> Assembled:
     return ENTRIES.kept(key, lambda: _assembled(text, entry, target, tools), lambda kept: Assembled(**kept), asdict)
 
 
+def stack_bytes(text: str, entry: str) -> int | None:
+    """Returns the bytes of local memory in which a thread has its stack, as the assembler alone says; None where it is
+    not installed, or does not take the text."""
+    assembler = _found(ASSEMBLER)
+    if not assembler:
+        return None
+
+    def found() -> int | None:
+        with tempfile.TemporaryDirectory(prefix="perfmodel-sass-") as folder, suppress(SourceError, KernelError):
+            said = re.search(r"(\d+) bytes stack frame", _log(text, entry, target_of(text), assembler, folder))
+            return int(said[1]) if said else None
+        return None
+
+    return STACKS.kept([text, entry, _identity(assembler)], found, _as_it_is, _as_it_is)
+
+
+def _as_it_is(number: int | None) -> int | None:
+    return number
+
+
 def _assembled(text: str, entry: str, target: str, tools: tuple[str, str]) -> Assembled:
     with tempfile.TemporaryDirectory(prefix="perfmodel-sass-") as folder:
-        source, binary = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-        source.write_text(text, encoding="utf-8")
-        log = _ran([tools[0], f"-arch={target}", "-v", "--entry", entry, str(source), "-o", str(binary)], folder)
-        listing = _ran([tools[1], "-c", "-hex", str(binary)], folder)
+        log = _log(text, entry, target, tools[0], folder)
+        listing = _ran([tools[1], "-c", "-hex", str(Path(folder, BINARY))], folder)
     return Assembled(log, listing)
+
+
+def _log(text: str, entry: str, target: str, assembler: str, folder: str) -> str:
+    """Returns what the assembler prints of a kernel, whose machine code it leaves in a folder."""
+    source, binary = Path(folder, "kernel.ptx"), Path(folder, BINARY)
+    source.write_text(text, encoding="utf-8")
+    return _ran([assembler, f"-arch={target}", "-v", "--entry", entry, str(source), "-o", str(binary)], folder)
 
 
 def _ran(command: list[str], folder: str) -> str:

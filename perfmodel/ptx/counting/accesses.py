@@ -98,7 +98,8 @@ class AccessCounter:
             total = sum(made.values()) or 1
             for key, each in by_array.items():
                 space = _SPACES.get(each.space)
-                if space is not None and not _is_operand(instruction):
+                is_kept = space == "scratch" and not self.launch.has_scratch
+                if space is not None and not is_kept and not _is_operand(instruction):
                     share = made[key] / total
                     addresses = AccessAddresses(each)
                     found.append(

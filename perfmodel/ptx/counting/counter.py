@@ -38,14 +38,18 @@ def counts_of(
     given: Collection[str],
     subgroup_size: int | None,
     has_vectors: bool = True,
+    has_scratch: bool = True,
 ) -> KernelCounts:
     """Returns the counts of a launch from the emulation of some of its blocks.
 
     Args:
         arrays: the type and number of elements of each array.
-        given, has_vectors: see `EmulatedLaunch`.
+        given, has_vectors, has_scratch: see `EmulatedLaunch`.
     """
-    return _Counter(EmulatedLaunch(emulation, arrays, given, subgroup_size, has_vectors)).counts()
+    launch = EmulatedLaunch(
+        emulation, arrays, given, subgroup_size, has_vectors=has_vectors, has_scratch=has_scratch
+    )
+    return _Counter(launch).counts()
 
 
 class _Counter:

@@ -24,6 +24,7 @@ class EmulatedLaunch:
         given: arrays whose contents are known, so that what depends on them is as it is.
         has_vectors: whether the assembler makes vectors of neighbouring loads from shared memory, as it knows where
             that lies; what NVIDIA's OpenCL assembles goes to memory that is laid out later.
+        has_scratch: whether private arrays lie in memory, as the text has them, and not in registers all the same.
 
     Attributes:
         width: lanes of a sub-group, the usual ones where none are asked for.
@@ -35,9 +36,11 @@ class EmulatedLaunch:
         arrays: Mapping[str, tuple[str, int]],
         given: Collection[str],
         subgroup_size: int | None,
+        *,
         has_vectors: bool = True,
+        has_scratch: bool = True,
     ) -> None:
-        self.has_vectors = has_vectors
+        self.has_vectors, self.has_scratch = has_vectors, has_scratch
         self.emulation, self.code = emulation, emulation.code
         self.arrays, self.given, self.subgroup_size = arrays, given, subgroup_size
         self.weights = np.asarray(emulation.sample.weights)
