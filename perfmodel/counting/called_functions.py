@@ -116,3 +116,8 @@ def operations_of(name: str, width: int = 1) -> Mapping[str, int]:
     for kind, each, besides in OPERATIONS.get(name) or OPERATIONS.get(base, ((base, 1, 0),)):
         total[kind] = total.get(kind, 0) + each * width + besides
     return {kind: times for kind, times in total.items() if times}
+
+
+def has_reciprocal(divisor: float) -> bool:
+    """Returns whether a float of 32 bits and its reciprocal are normal numbers, neither of them close to the limits."""
+    return 2.0**-125 <= abs(divisor) <= 2.0**125

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from perfmodel.basics.graphs import reached
-from perfmodel.counting.called_functions import operations_of, widened
+from perfmodel.counting.called_functions import has_reciprocal, operations_of, widened
 from perfmodel.counting.chains import Operations
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import three_inputs, walks
@@ -73,7 +73,8 @@ class KernelOperations:
 
     def __init__(self, kernel: low.LoweredKernel, as_compiled: bool = False) -> None:
         self.kernel = kernel
-        self.own = compiled_operations if as_compiled else own_operations
+        compiled = exactly_compiled_operations if kernel.is_exact else compiled_operations
+        self.own = compiled if as_compiled else own_operations
         steps = (walks.straights(loop.step) for loop in walks.loops(kernel.body))
         self.steps = frozenset(block.number for own in steps for block in own)
         self.assigned: dict[low.Register, list[low.Expression]] = {}
@@ -198,7 +199,7 @@ class _Counter:
         self.roots.append((pointer, found))
 
     def count(self, expression: low.Expression, floats: Operations | None = None) -> None:
-        if self.own is compiled_operations and three_inputs.is_logic(expression):
+        if self.own is not own_operations and three_inputs.is_logic(expression):
             width, dtype = width_of(expression.type), widened(element_of(expression.type).dtype)
             for kind, times in three_inputs.instructions(expression).items():
                 self.found[kind, dtype] += times * width
@@ -269,7 +270,12 @@ def power_by_products(call: low.Call) -> int:
     return int(power.value) if isinstance(power, low.Constant) and power.value in (2, 3) else 0
 
 
-def compiled_operations(expression: low.Expression) -> Iterator[Operation]:
+def exactly_compiled_operations(expression: low.Expression) -> Iterator[Operation]:
+    """Iterates over the operations of an expression as compilers write it if floats are divided as IEEE says."""
+    return compiled_operations(expression, is_exact=True)
+
+
+def compiled_operations(expression: low.Expression, is_exact: bool = False) -> Iterator[Operation]:
     """Iterates over the operations of an expression as compilers write it."""
     if isinstance(expression, low.Convert):
         source, target = expression.operand.type, expression.type
@@ -286,7 +292,8 @@ def compiled_operations(expression: low.Expression) -> Iterator[Operation]:
             width = width_of(expression.type)
             times = width * three_inputs.sums(times // width)
         right = expression.right if isinstance(expression, low.Binary) else None
-        if kind == "div" and _is_of_floats(dtype) and is_power_of_two(right):
+        is_multiplied = is_power_of_two(right) or (dtype == "float32" and not is_exact and _is_multiplied(right))
+        if kind == "div" and _is_of_floats(dtype) and is_multiplied:
             yield "mul", dtype, times
             continue
         if kind not in ("div", "mod") or _is_of_floats(dtype) or not isinstance(right, low.Constant):
@@ -299,6 +306,14 @@ def compiled_operations(expression: low.Expression) -> Iterator[Operation]:
 def is_power_of_two(divisor: low.Expression | None) -> bool:
     """Returns whether a float is divided by a number whose reciprocal is exact, so that compilers multiply."""
     return isinstance(divisor, low.Constant) and abs(math.frexp(float(divisor.value))[0]) == 0.5
+
+
+def _is_multiplied(divisor: low.Expression | None) -> bool:
+    """Returns whether compilers multiply by a number's reciprocal, as OpenCL's quotients of 32 bits may be off a little:
+    NVIDIA's assembler does, if both are normal numbers."""
+    if isinstance(divisor, low.Unary) and divisor.operator == "-":
+        divisor = divisor.operand
+    return isinstance(divisor, low.Constant) and has_reciprocal(float(divisor.value))
 
 
 def _is_of_floats(dtype: str) -> bool:

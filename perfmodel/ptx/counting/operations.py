@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from perfmodel.basics.graphs import reached
-from perfmodel.counting.called_functions import widened
+from perfmodel.counting.called_functions import has_reciprocal, widened
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.counting.computed_anew import computed_anew
 from perfmodel.ptx.counting.contracted import contracted
@@ -72,8 +72,18 @@ def own_operations(instruction: Instruction) -> Operations:
         return {}
     bits = 2 * type_.bits if instruction.has("wide") else type_.bits
     dtype = f"{type_.dtype.rstrip('0123456789')}{bits // type_.lanes}"
+    if is_multiplied(instruction):
+        return {("mul", widened(dtype)): type_.lanes}
     times = EXACT_DIVISION if opcode == "div" and dtype == "float32" and instruction.has("rn") else 1
     return {(_KINDS[opcode], widened(dtype)): times * type_.lanes}
+
+
+def is_multiplied(instruction: Instruction) -> bool:
+    """Returns whether a rough quotient has a number for its divisor, by whose reciprocal the assembler multiplies."""
+    if instruction.opcode != "div" or not (instruction.has("full") or instruction.has("approx")):
+        return False
+    divisor = instruction.operands[-1]
+    return isinstance(divisor, Immediate) and has_reciprocal(float(divisor.value))
 
 
 def _product(instruction: Instruction) -> Operations:

@@ -19,6 +19,7 @@ from math import gcd
 from perfmodel.counting.waits import ADDRESS, BESIDE, LATENCIES, MOST_UNDER_WAY, Wait
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import EXIT, Block, Loop
+from perfmodel.ptx.counting.operations import is_multiplied
 from perfmodel.ptx.dataflow import LOADS, address_of, read, written
 from perfmodel.ptx.liveness import words_of
 from perfmodel.ptx.syntax import Immediate, Instruction, Register
@@ -382,7 +383,7 @@ def _is_short(instructions: Sequence[Instruction]) -> bool:
 
 def _length(instructions: Sequence[Instruction]) -> int:
     """Returns how many instructions of the machine these become."""
-    return sum(1 if each.has("ftz") else _LENGTHS.get(each.opcode, 1) for each in instructions)
+    return sum(1 if each.has("ftz") or is_multiplied(each) else _LENGTHS.get(each.opcode, 1) for each in instructions)
 
 
 def _is_predicated(block: Block) -> bool:
@@ -442,6 +443,8 @@ def _latency(instruction: Instruction) -> int:
     """Returns how many simple operations take as long as an operation on floats; 0 for other instructions."""
     if not instruction.types or not instruction.types[-1].is_float or instruction.opcode in ("mov", "cvt", "st"):
         return 0
+    if is_multiplied(instruction):
+        return 1
     return LATENCIES.get(_KINDS.get(instruction.opcode, instruction.opcode), 1)
 
 
