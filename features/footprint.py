@@ -77,7 +77,10 @@ class FootprintFeature(CountedFeature):
         elements = footprint.by_group if by_group else footprint.elements
         item = np.dtype(footprint.dtype).itemsize
         if elements is not None:
-            moved: Floats = elements(sizes) * item / self.used(footprint, counts, sizes, item)
+            whole = footprint.array_bytes(sizes)
+            groups = counts.work_groups(sizes) if by_group else 1
+            touched = _at_most(elements(sizes) * item, None if whole is None else whole * groups)
+            moved: Floats = touched / self.used(footprint, counts, sizes, item)
             return moved
         block = self.block
         if block is None:
@@ -121,7 +124,8 @@ class FootprintFeature(CountedFeature):
         whole = next(f for f in counts.footprints if f.variable == footprint.variable and f.direction == "any")
         if self.block is None or whole.elements is None or whole.filled is None:
             return np.asarray(1.0)
-        elements, filled = whole.elements(sizes), whole.filled(sizes)
+        most = None if whole.size is None else whole.size(sizes)
+        elements, filled = (_at_most(each(sizes), most) for each in (whole.elements, whole.filled))
         dense = np.where(filled > 0, elements / np.where(filled > 0, filled, 1.0), 1.0)
         used: Floats = np.clip(dense, min(1.0, item / self.block), 1.0)
         return used
@@ -132,6 +136,12 @@ class FootprintFeature(CountedFeature):
             and self.dtype in (None, footprint.dtype)
             and self.variable in (None, footprint.variable)
         )
+
+
+def _at_most(touched: Floats, whole: Floats | None) -> Floats:
+    """Returns what is touched of an array, which is no more than all of it: images clamp coordinates to their edges, and
+    windows whose steps are sizes may overlap."""
+    return touched if whole is None else np.minimum(touched, whole)
 
 
 def reaches_beyond(access: AccessCount, kept: float) -> bool:

@@ -23,3 +23,27 @@ def test_elements_that_data_place_are_touched_as_a_whole(block: int) -> None:
     parts = np.arange(4) if block < 4 else np.zeros(1, int)
     touched = (4 * at.reshape(-1, GROUP, 1) + parts) // block
     assert found == pytest.approx(sum(len(np.unique(group)) for group in touched) * block, rel=0.02)
+
+
+WINDOWS = """__kernel void f(__read_only image2d_t from, __global float *y, int step)
+{
+    const sampler_t near = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+    const int2 at = (int2)(get_global_id(0), get_global_id(1));
+    float sum = 0;
+    for (int u = -3; u <= 3; u++)
+        for (int v = -3; v <= 3; v++)
+            for (int du = -1; du <= 1; du++)
+                for (int dv = -1; dv <= 1; dv++)
+                    sum += read_imagef(from, near, at + (int2)(u * step + du, v * step + dv)).x;
+    y[at.y * get_global_size(0) + at.x] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("granularity", ["", "_granularity:workgroup"])
+def test_no_more_is_touched_of_an_image_than_it_has(granularity: str) -> None:
+    n, group = 256, 16
+    given = {"from": f"image:r:uint8:{n}:{n}", "y": n * n}
+    kernel = pm.Kernel.from_opencl(WINDOWS, "f", (n, n), (group, group), given, step=1).as_compiled()
+    found = pm.feature(f"f_mem_footprint_global_load_var:from{granularity}_block:32").eval(kernel)
+    assert found <= n * n * (1 if not granularity else (n // group) ** 2)
