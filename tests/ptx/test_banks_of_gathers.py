@@ -1,0 +1,45 @@
+"""Loads from global memory at places that data choose take the cycles of their busiest bank, as numpy counts them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import perfmodel as pm
+
+pytest.importorskip("nvidia.cuda_nvrtc", reason="needs the extra nvidia")
+
+ITEMS, BLOCK, SIZE, WARP, BANKS = 4096, 128, 65536, 32, 32
+SOURCE = """
+__global__ void gather(const T *a, const int *at, T *out)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = a[at[i]];
+}
+"""
+RNG = np.random.default_rng(7)
+PLACES = {
+    "anywhere": RNG.integers(0, SIZE, ITEMS),
+    "in a table": RNG.integers(0, 512, ITEMS),
+    "in rows of 16": 16 * RNG.permuted(np.arange(ITEMS).reshape(-1, WARP), axis=1).reshape(-1),
+    "at few places": 32 * RNG.integers(0, 3, ITEMS),
+}
+
+
+def cycles(words: NDArray[np.int64]) -> int:
+    """Returns the different words of the bank that has most, of words that are asked for at once."""
+    return int(np.bincount(np.unique(words) % BANKS).max())
+
+
+@pytest.mark.parametrize("places", PLACES)
+@pytest.mark.parametrize(("type_", "words"), [("float", 1), ("double", 2)])
+def test_gathers_take_the_cycles_of_their_busiest_bank(places: str, type_: str, words: int) -> None:
+    at = PLACES[places].astype(np.int32)
+    arrays = {"a": SIZE, "at": ITEMS, "out": ITEMS}
+    kernel = pm.Kernel.from_cuda(SOURCE.replace("T", type_), "gather", ITEMS // BLOCK, BLOCK, arrays)
+    found = pm.feature("f_mem_transactions_global_load_banks:32_var:a").eval(kernel.as_observed({"at": at}))
+    passes = at.astype(np.int64).reshape(-1, WARP // words, 1) * words + np.arange(words)
+    handed_out = words * WARP // words / BANKS
+    expected = sum(max(cycles(each), handed_out) for each in passes.reshape(len(passes), -1))
+    assert found == pytest.approx(expected, rel=0.1)
