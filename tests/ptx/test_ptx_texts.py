@@ -298,7 +298,14 @@ def test_lanes_that_take_no_part_touch_nothing() -> None:
     assert feature("f_mem_transactions_global_load_block:32").eval(kernel) == warps * (4 + 2)
 
 
+@pytest.fixture
+def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has private arrays lie in memory as the text says, however few of their places a kernel goes to."""
+    monkeypatch.setattr("perfmodel.sass.toolchain.stack_bytes", lambda *_: None)
+
+
 @pytest.mark.parametrize(("mask", "lines"), [(0, 1), (1, 2), (7, 8)])
+@pytest.mark.usefixtures("in_memory")
 def test_private_arrays_have_the_words_of_one_place_side_by_side(mask: int, lines: int) -> None:
     body = f"""and.b32 %r6, %r2, {mask};
   mul.wide.u32 %rd5, %r6, 4;
@@ -315,6 +322,7 @@ def test_private_arrays_have_the_words_of_one_place_side_by_side(mask: int, line
 
 
 @pytest.mark.parametrize("words", [1, 8, 100])
+@pytest.mark.usefixtures("in_memory")
 def test_private_arrays_have_the_bytes_that_threads_use_of_them(words: int) -> None:
     """An array is as large as the longest row may be; caches hold no more of it than is used."""
     body = f"""mov.u64 %rd6, own;
@@ -333,6 +341,7 @@ $each:
     assert feature("f_mem_scratch").eval(kernel) == 1024 * 4 * words
 
 
+@pytest.mark.usefixtures("in_memory")
 def test_vectors_of_private_arrays_are_words_of_several_places() -> None:
     body = """mov.u64 %rd6, own;
   cvta.local.u64 %rd7, %rd6;
