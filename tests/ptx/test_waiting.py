@@ -7,7 +7,7 @@ import pytest
 
 from perfmodel import Kernel
 from perfmodel.counting.waits import LATENCIES
-from perfmodel.ptx.counting.waits import CONDITION
+from perfmodel.ptx.counting.waits import CONDITION, CONVERSION, OF_DOUBLES
 from perfmodel.vocabulary.named_features import feature
 
 THREADS, ITERATIONS, UNROLLED = 1024, 10, 4
@@ -17,7 +17,7 @@ TEXT = """.version 8.8
 .shared .align 4 .b8 s[1024];
 .visible .entry k(.param .u64 x)
 {
-  .reg .pred %p<2>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>;
+  .reg .pred %p<2>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %d<9>;
   ld.param.u64 %rd1, [x];
   cvta.to.global.u64 %rd2, %rd1;
   mov.u32 %r1, %tid.x;
@@ -43,6 +43,8 @@ $again:
 GLOBAL, SHARED = "ld.global.f32 %f3, [%rd4];", "ld.shared.f32 %f3, [%r5];"
 SUM = "add.f32 %f1, %f1, %f3;"
 SQUARE = "mul.f32 %f3, %f3, %f3;"
+TO_INT, TO_DOUBLE, TO_FLOAT = "cvt.rzi.s32.f32 %r7, %f3;", "cvt.f64.f32 %d1, %f3;", "cvt.rn.f32.f64 %f3, %d1;"
+OF_DOUBLE = "mul.f64 %d1, %d1, %d1;"
 ELSEWHERE = "add.s64 %rd5, %rd2, %rd3; st.global.f32 [%rd5], %f1;"
 TO_GLOBAL, TO_SHARED = "st.global.f32 [%rd4], %f1;", "st.shared.f32 [%r5], %f1;"
 
@@ -194,6 +196,12 @@ DEPTHS = {
     "a reciprocal root": (GLOBAL + "rsqrt.approx.f32 %f3, %f3;" + SUM, LATENCIES["rsqrt"], UNROLLED),
     "a quotient": (GLOBAL + "div.full.f32 %f3, %f3, %f2;" + SUM, LATENCIES["div"], UNROLLED),
     "an exact quotient, which is waited for": (GLOBAL + "div.rn.f32 %f3, %f3, %f2;" + SUM, LATENCIES["div"], 1),
+    "a quotient by a number": (GLOBAL + "div.full.f32 %f3, %f3, 0f437F0000;" + SUM, 1, UNROLLED),
+    # An H200 takes 4.5 cycles for a sum; 19 for each of these, but for a whole number's conversion to a float.
+    "a float that is rounded": (GLOBAL + "cvt.rni.f32.f32 %f3, %f3;" + SUM, CONVERSION, UNROLLED),
+    "to a whole number and back": (GLOBAL + TO_INT + "cvt.rn.f32.s32 %f3, %r7;" + SUM, CONVERSION + 1, UNROLLED),
+    "to a double and back": (GLOBAL + TO_DOUBLE + TO_FLOAT + SUM, 2 * CONVERSION, UNROLLED),
+    "a product of doubles": (GLOBAL + TO_DOUBLE + OF_DOUBLE + TO_FLOAT + SUM, 2 * CONVERSION + OF_DOUBLES, UNROLLED),
     "products between stores": (GLOBAL + 2 * SQUARE + SUM + ELSEWHERE, 2, 1),
 }
 

@@ -40,6 +40,9 @@ CONDITION = 2
 cycles in all."""
 MOST_OF_SIDE = 2
 """So many blocks lie on one side of a branch, where one of them holds nothing but a jump."""
+CONVERSION, OF_DOUBLES = 4, 2
+"""The operations of 4 cycles each that some conversions take (an H200 19 from a float to a whole number or double, and
+as many to round it), and sums and products of doubles (8.2)."""
 _EXACT = frozenset(("div", "rcp", "sqrt"))
 _BARRIERS = frozenset(("bar", "barrier"))
 _SPACES = ("global", "shared")
@@ -441,11 +444,24 @@ def _carried(instructions: Iterable[Instruction]) -> set[str]:
 
 def _latency(instruction: Instruction) -> int:
     """Returns how many simple operations take as long as an operation on floats; 0 for other instructions."""
-    if not instruction.types or not instruction.types[-1].is_float or instruction.opcode in ("mov", "cvt", "st"):
+    if instruction.opcode == "cvt":
+        return _conversion_latency(instruction)
+    if not instruction.types or not instruction.types[-1].is_float or instruction.opcode in ("mov", "st"):
         return 0
     if is_multiplied(instruction):
         return 1
-    return LATENCIES.get(_KINDS.get(instruction.opcode, instruction.opcode), 1)
+    simple = OF_DOUBLES if instruction.types[-1].bits == 64 else 1
+    return LATENCIES.get(_KINDS.get(instruction.opcode, instruction.opcode), simple)
+
+
+def _conversion_latency(instruction: Instruction) -> int:
+    """Returns the same of a conversion: those that round to whole numbers, and those from and to doubles, are made by
+    the special-function units, others where floats are added."""
+    to, source = instruction.types[0], instruction.types[-1]
+    if not to.is_float and not source.is_float:
+        return 0
+    is_rounded = source.is_float and (not to.is_float or to == source)
+    return CONVERSION if is_rounded or 64 in (to.bits, source.bits) else 1
 
 
 def _is_exact(instruction: Instruction) -> bool:
