@@ -17,6 +17,8 @@ from perfmodel.counting.called_functions import has_reciprocal, widened
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.counting.computed_anew import computed_anew
 from perfmodel.ptx.counting.contracted import contracted
+from perfmodel.ptx.counting.reciprocals import PRODUCTS as PRODUCTS_OF_QUOTIENTS
+from perfmodel.ptx.counting.reciprocals import with_known_reciprocals
 from perfmodel.ptx.dataflow import (
     ACCESSING,
     LOADS,
@@ -216,6 +218,9 @@ class Purposes:
     def operations(self, instruction: Instruction) -> Operations:
         """Returns what one execution of an instruction does, the product of a multiply-add with its sum."""
         sums, products = self._contracted
+        if instruction in self._with_known_reciprocals:
+            dtype = instruction.types[-1].dtype
+            return {(kind, dtype): times for kind, times in PRODUCTS_OF_QUOTIENTS[dtype].items()}
         own = {} if instruction in products else own_operations(instruction)
         return {("madd", dtype): times for (_, dtype), times in own.items()} if instruction in sums else own
 
@@ -223,6 +228,10 @@ class Purposes:
     def _contracted(self) -> tuple[frozenset[Instruction], frozenset[Instruction]]:
         found = contracted(self.flow)
         return frozenset(found), frozenset(found.values())
+
+    @cached_property
+    def _with_known_reciprocals(self) -> frozenset[Instruction]:
+        return frozenset(with_known_reciprocals(self.flow))
 
     def values(self, instruction: Instruction) -> bool:
         """Returns whether an instruction computes values."""
