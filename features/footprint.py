@@ -139,8 +139,8 @@ class FootprintFeature(CountedFeature):
 
 
 def _at_most(touched: Floats, whole: Floats | None) -> Floats:
-    """Returns what is touched of an array, which is no more than all of it: images clamp coordinates to their edges, and
-    windows whose steps are sizes may overlap."""
+    """Returns what is touched of an array, which is no more than all of it: images clamp coordinates to their edges,
+    and windows whose steps are sizes may overlap."""
     return touched if whole is None else np.minimum(touched, whole)
 
 

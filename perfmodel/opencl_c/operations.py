@@ -309,8 +309,8 @@ def is_power_of_two(divisor: low.Expression | None) -> bool:
 
 
 def _is_multiplied(divisor: low.Expression | None) -> bool:
-    """Returns whether compilers multiply by a number's reciprocal, as OpenCL's quotients of 32 bits may be off a little:
-    NVIDIA's assembler does, if both are normal numbers."""
+    """Returns whether compilers multiply by a number's reciprocal, as NVIDIA's assembler does where both are normal
+    numbers: OpenCL's quotients of 32 bits may be off a little."""
     if isinstance(divisor, low.Unary) and divisor.operator == "-":
         divisor = divisor.operand
     return isinstance(divisor, low.Constant) and has_reciprocal(float(divisor.value))

@@ -43,7 +43,7 @@ WINDOWS = """__kernel void f(__read_only image2d_t from, __global float *y, int 
 @pytest.mark.parametrize("granularity", ["", "_granularity:workgroup"])
 def test_no_more_is_touched_of_an_image_than_it_has(granularity: str) -> None:
     n, group = 256, 16
-    given = {"from": f"image:r:uint8:{n}:{n}", "y": n * n}
+    given: dict[str, int | str] = {"from": f"image:r:uint8:{n}:{n}", "y": n * n}
     kernel = pm.Kernel.from_opencl(WINDOWS, "f", (n, n), (group, group), given, step=1).as_compiled()
     found = pm.feature(f"f_mem_footprint_global_load_var:from{granularity}_block:32").eval(kernel)
     assert found <= n * n * (1 if not granularity else (n // group) ** 2)

@@ -1,4 +1,4 @@
-"""Private arrays of CUDA kernels are in memory where NVIDIA's assembler has them, and not where the text declares them."""
+"""Private arrays of CUDA kernels are in memory where NVIDIA's assembler has them, not where the text declares them."""
 
 from __future__ import annotations
 

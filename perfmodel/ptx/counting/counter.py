@@ -46,9 +46,7 @@ def counts_of(
         arrays: the type and number of elements of each array.
         given, has_vectors, has_scratch: see `EmulatedLaunch`.
     """
-    launch = EmulatedLaunch(
-        emulation, arrays, given, subgroup_size, has_vectors=has_vectors, has_scratch=has_scratch
-    )
+    launch = EmulatedLaunch(emulation, arrays, given, subgroup_size, has_vectors=has_vectors, has_scratch=has_scratch)
     return _Counter(launch).counts()
 
 

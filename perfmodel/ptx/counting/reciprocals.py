@@ -12,7 +12,7 @@ PRODUCTS: Mapping[str, Mapping[str, int]] = {
     "uint32": {"madd": 2, "compare": 2, "add": 2},
     "int32": {"madd": 2, "compare": 3, "add": 3},
 }
-"""What is left of a quotient or remainder by type: as many instructions as ptxas 13.0 adds for a further one."""
+"""A further quotient or remainder of a type is so many operations, as ptxas 13.0 has instructions for it."""
 
 
 def with_known_reciprocals(flow: Dataflow) -> Iterator[Instruction]:
