@@ -96,16 +96,16 @@ LOADS, STORES, ADDS, MULS = (
         # Products that are added to something cost nothing there.
         ("o[i] = (a[i] * 2.0f + 1.0f) / (a[i] * 2.0f + 3.0f);", f"f_op_float32_madd {MULS}", [2, 0]),
         # What was computed in a branch isn't known behind it; what came before it is known in it.
-        ("float x = 0.0f; if (i < 32) x = a[i] / 3.0f; o[i] = x + a[i] / 3.0f;", "f_op_float32_div", [1 + 32 / 1024]),
-        ("float x = a[i] / 3.0f; if (i < 512) x += a[i] / 3.0f; o[i] = x;", "f_op_float32_div", [1]),
+        ("float x = 0.0f; if (i < 32) x = 3.0f / a[i]; o[i] = x + 3.0f / a[i];", "f_op_float32_div", [1 + 32 / 1024]),
+        ("float x = 3.0f / a[i]; if (i < 512) x += 3.0f / a[i]; o[i] = x;", "f_op_float32_div", [1]),
         # Loops: invariants go before them, and loads stay, but those that a loop that is written out repeats.
         (
-            "float x = 0.0f; for (int j = 0; j < 8; j++) x += a[j] * (a[i] / 3.0f); o[i] = x;",
+            "float x = 0.0f; for (int j = 0; j < 8; j++) x += a[j] * (3.0f / a[i]); o[i] = x;",
             f"{LOADS} f_op_float32_div",
             [9, 1],
         ),
         (
-            "float y = a[i], x = 0.0f; for (int j = 0; j < 8; j++) x += a[j] * (y / 3.0f); o[i] = x;",
+            "float y = a[i], x = 0.0f; for (int j = 0; j < 8; j++) x += a[j] * (3.0f / y); o[i] = x;",
             f"{LOADS} f_op_float32_div",
             [9, 1],
         ),
