@@ -15,6 +15,8 @@ from perfmodel.vocabulary.granularity import WORKITEM, Granularity, parse_granul
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
 KINDS = ("if", "choice", "loop")
+MASKED = "masked"
+"""Asks for branches of which work-items side by side may go both ways, as far as a compiler sees."""
 
 
 class BranchFeature(CountedFeature):
@@ -22,13 +24,15 @@ class BranchFeature(CountedFeature):
 
     unit = "branch"
 
-    def __init__(self, name: FeatureName, kind: str | None, granularity: Granularity) -> None:
+    def __init__(self, name: FeatureName, kind: str | None, granularity: Granularity, is_masked: bool) -> None:
         super().__init__(name)
-        self.kind, self.granularity = kind, granularity
+        self.kind, self.granularity, self.is_masked = kind, granularity, is_masked
         self.subgroup_size = granularity.subgroup_size
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
         chosen = [branch for branch in counts.branches if self.kind in (None, branch.kind)]
+        if self.is_masked:
+            chosen = [branch for branch in chosen if branch.is_masked]
         return self.granularity.largest(
             lambda granularity: sum((self.times(branch, sizes, granularity) for branch in chosen), np.asarray(0.0))
         )
@@ -72,14 +76,17 @@ class BranchFamily(FeatureFamily):
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> BranchFeature:
         found = by_role(name, words, self.role)
         granularity = parse_granularity(found["granularity"]) if "granularity" in found else self.granularity
-        return self.feature(name, found["kind"].key if "kind" in found else None, granularity)
+        kind = found["kind"].key if "kind" in found else None
+        return self.feature(name, kind, granularity, MASKED in found)
 
     def role(self, name: FeatureName, word: Word) -> tuple[str, Word]:
         if word.condition is None and word.key in KINDS:
             return "kind", word
+        if word.condition is None and word.key == MASKED:
+            return MASKED, word
         if word.condition is not None and word.key == "granularity":
             return "granularity", word
-        raise unknown_word(name, word, (*KINDS, "granularity"))
+        raise unknown_word(name, word, (*KINDS, MASKED, "granularity"))
 
 
 class DivergentFamily(BranchFamily):

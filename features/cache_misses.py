@@ -32,6 +32,7 @@ class Missed:
     keeps: float
     stored: bool
     jumps: bool
+    waits: bool
     lanes: int
 
     def of(self, walk: Walk) -> Floats:
@@ -42,6 +43,9 @@ class Missed:
             if self.stored and not stream.is_stored:
                 continue
             missed = self.missed(stream, [number for number, _ in blocks], sets)
+            if self.waits:
+                total = total + np.minimum(missed, stream.executed / self.lanes) * stream.is_apart()
+                continue
             total = total + (missed / stream.side_by_side() if self.jumps else missed * self.block)
         return total
 
@@ -105,7 +109,7 @@ class MissedFeature(CountedFeature):
     def __init__(self, name: FeatureName, missed: Missed) -> None:
         super().__init__(name)
         self.missed = missed
-        self.unit = "jump" if missed.jumps else "byte"
+        self.unit = "jump" if missed.jumps else "wait" if missed.waits else "byte"
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         needed = counts_needed(counts)
@@ -141,6 +145,7 @@ class MissedFamily(FeatureFamily):
                 keeps=float(found["keeps"]),
                 stored="store" in found,
                 jumps="jumps" in found,
+                waits="waits" in found,
                 lanes=int(found.get("width", LANES)),
             ),
         )
@@ -149,6 +154,6 @@ class MissedFamily(FeatureFamily):
         condition = word.condition or ""
         if word.key in ("block", "width", "keeps") and condition.isdecimal() and 0 < int(condition) < 10**12:
             return word.key, condition
-        if word.condition is None and word.key in ("store", "jumps"):
+        if word.condition is None and word.key in ("store", "jumps", "waits"):
             return word.key, word.key
         raise unknown_word(name, word, ("store", "jumps", "keeps:32768", "block:64", "width:16"))

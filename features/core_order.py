@@ -17,6 +17,7 @@ import numpy as np
 
 from perfmodel.counting.counts import PAGE_BYTES, SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.features.lanes import has_odd_pitch, is_along_a_row
 from perfmodel.features.memory_access import Floats
 from perfmodel.features.transactions import between_sizes
 
@@ -157,6 +158,17 @@ class Stream:
                 seen[size] = seen[smaller] * number / few
         return between_sizes(tuple(sorted(seen.items())), block)
 
+    def is_apart(self) -> Floats:
+        """Returns 1 where vectors load from places that a compiler does not see, or under a mask, so that nothing is
+        loaded ahead; 0 where they load at a stride that it sees, or from one place."""
+        first, stride = self.accesses[0], self.steps[0].stride
+        if first.executions.issued is not None:
+            return np.asarray(1.0)
+        if stride is None:
+            return np.asarray(float(not is_along_a_row(first)))
+        is_hidden = "hidden" in first.tags or has_odd_pitch(first)
+        return np.where(stride == 0, 0.0, float(is_hidden))
+
     def side_by_side(self) -> Floats:
         """Returns how many lines it goes through one after the other, before it jumps elsewhere."""
         span: Floats = np.asarray(float(self.item))
@@ -166,7 +178,7 @@ class Stream:
             if step.stride is None:
                 going = going & ~moves
                 continue
-            stays, near = step.stride == 0, np.abs(step.stride) <= np.maximum(span, LINE)
+            stays, near = step.stride == 0, np.abs(step.stride) <= span + LINE
             span = np.where(going & moves & near, span + (step.extent - 1) * np.abs(step.stride), span)
             going = going & (~moves | stays | near)
         return np.maximum(span / LINE, 1.0)

@@ -21,6 +21,8 @@ from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, b
 KINDS = ("uniform", "unit", "gathered", "narrow")
 SPACES = ("global", "local", "scratch")
 DIRECTIONS = ("load", "store")
+MASKED = "masked"
+"""Asks for accesses under a mask that nobody foresees, as data decide on each lane."""
 WORD_BITS = 32
 
 
@@ -81,25 +83,33 @@ class LanesFeature(CountedFeature):
 
     unit = "access"
 
-    def __init__(self, name: FeatureName, space: str, direction: str, kind: str, width: int) -> None:
+    def __init__(self, name: FeatureName, space: str, direction: str, kind: str, width: int, is_masked: bool) -> None:
         super().__init__(name)
-        self.space, self.direction, self.kind = space, direction, kind
-        self.granularity, self.subgroup_size = Granularity("subgroup", width), width
+        self.space, self.direction, self.kind, self.is_masked = space, direction, kind, is_masked
+        self.granularity, self.subgroup_size = Granularity("vector", width), width
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         total: Floats = np.asarray(0.0)
         for access in counts.accesses:
+            if self.is_masked and access.executions.issued is None:
+                continue
             if access.space == self.space and (access.direction == "load") == (self.direction == "load"):
                 executed = self.granularity.executions(access.executions, self.name)(sizes)
+                if self.is_masked:
+                    executed = executed * access.executions.unforeseen
                 total = total + executed * self.weight(access, sizes)
         return total
 
     def weight(self, access: AccessCount, sizes: Sizes) -> Floats:
+        """Returns how many loads or stores of this kind an access is: each component of a vector by itself, if places
+        are apart."""
         apart = "narrow" if access.bits < WORD_BITS else "gathered"
         stride = access.local_strides.get(0, ZERO)
+        times = (
+            access.bits / WORD_BITS if self.kind == "unit" else 1.0 if self.kind == "uniform" else moved_apart(access)
+        )
         if stride is None:
-            beside_in_a_row = access.bits / WORD_BITS if self.kind == "unit" else 0.0
-            return np.asarray(beside_in_a_row if is_along_a_row(access) else float(self.kind == apart))
+            return np.asarray(times if self.kind == ("unit" if is_along_a_row(access) else apart) else 0.0)
         step = stride(sizes)
         if access.space == "scratch":  # what lanes have at one place of arrays of their own is put side by side
             places = {"unit": step == 0}
@@ -108,10 +118,15 @@ class LanesFeature(CountedFeature):
         else:
             places = {"uniform": step == 0, "unit": (step == 1) | (step == -1)}
         if self.kind in places:
-            return np.where(places[self.kind], access.bits / WORD_BITS if self.kind == "unit" else 1.0, 0.0)
+            return np.where(places[self.kind], times, 0.0)
         if self.kind != apart:
             return np.asarray(0.0)
-        return np.where(functools.reduce(operator.or_, places.values()), 0.0, 1.0)
+        return np.where(functools.reduce(operator.or_, places.values()), 0.0, times)
+
+
+def moved_apart(access: AccessCount) -> float:
+    """Returns the lanes that a work-item's access is, each of at least 32 bits, where places are apart."""
+    return access.bits / max(8 * np.dtype(access.dtype).itemsize, min(access.bits, WORD_BITS))
 
 
 def is_along_a_row(access: AccessCount) -> bool:
@@ -160,13 +175,14 @@ class LanesFamily(FeatureFamily):
         found = by_role(name, words, self.role)
         if missing := [role for role in ("space", "direction", "kind") if role not in found]:
             raise FeatureError(f"feature {name.text!r} says no {missing[0]}; write {self.examples[0]}")
-        return LanesFeature(name, found["space"], found["direction"], found["kind"], width_in(self, name, found))
+        width = width_in(self, name, found)
+        return LanesFeature(name, found["space"], found["direction"], found["kind"], width, MASKED in found)
 
     def role(self, name: FeatureName, word: Word) -> tuple[str, str]:
-        for role, known in (("space", SPACES), ("direction", DIRECTIONS), ("kind", KINDS)):
+        for role, known in (("space", SPACES), ("direction", DIRECTIONS), ("kind", KINDS), (MASKED, (MASKED,))):
             if word.condition is None and word.key in known:
                 return role, word.key
-        return width_role(name, word, (*SPACES, *DIRECTIONS, *KINDS, "width:16"))
+        return width_role(name, word, (*SPACES, *DIRECTIONS, *KINDS, MASKED, "width:16"))
 
 
 def width_role(name: FeatureName, word: Word, known: tuple[str, ...]) -> tuple[str, str]:

@@ -58,6 +58,9 @@ WIDE = {
 FUNCTIONS = _named("float32", "exp log pow sin cos tanh")
 WHOLE = ("int32", "uint32")
 MEASURED = """\
+group_sums turns:* tree:* index:wide,signed m:256,1024,4096 lsize_0:64 n:2^12,2^16,2^18
+records kind:* index:* bounce:* lsize_0:64 n:2^12,2^16,2^21
+texts done:* lengths:* dtype:* m:32,128 lsize_0:256 n:2^12,2^16
 windows border:* dtype:* index:* loops:written_out reach:0,1,2 n:128,512
 windows border:* dtype:float32,uint8 index:wide,signed loops:rolled reach:1,2 n:256
 windows border:skipped dtype:float32,uint8 index:* loops:written_out reach:1 lsizes:8x8,32x8,64x4,256x1 n:512
@@ -74,7 +77,7 @@ sparse_rows storage:* columns:* lengths:even dtype:float32 span:4194304 m:8 n:2^
 elementwise n:2^24
 vector_add n:2^24,2^26
 """
-"""Families that show what a compiler sees of ordinary code, and arrays that no cache holds."""
+"""Families that show what a compiler makes of ordinary code, and arrays that no cache holds."""
 BOUNDS = {
     "p_last": {"value": 1e-11, "min": 2e-12, "max": 1e-10},
     "p_memory": {"value": 5e-11, "min": 5e-12, "max": 3e-10},
@@ -88,7 +91,7 @@ def model_of(known: Processor) -> str:
     first, second, last = (
         f"${{{level}_bytes={size}}}" for level, size in (("l1", known.first), ("l2", known.second), ("l3", known.last))
     )
-    width, vector = f"width:{lanes}", f"granularity:subgroup{lanes}"
+    width, vector = f"width:{lanes}", f"granularity:vector{lanes}"
 
     def operations(prices: Mapping[str, Sequence[str]]) -> str:
         both = {
@@ -114,11 +117,13 @@ full     = f_vector_steps_{width} * {lanes} / f_work_items
 single   = f_vector_steps_left_{width} * {lanes} / f_work_items
 left     = p_left * single
 vectors  = busy * (full + left)
-compute  = vectors * ({operations(STRAIGHT)})
+compute  = vectors * (p_mask * f_branch_if_masked_{vector} + p_turn * f_branch_loop_masked_{vector}
+           + {operations(STRAIGHT)})
 divide   = busy * (full + {DIVIDED_AT_ONCE} / {lanes} * single) * ({operations(DIVIDED)})
 apart    = busy * ({lanes} * full + left) * (p_gather * {moved("load_gathered")}
            + p_scatter * {moved("store_gathered")}
-           + p_narrow * ({moved("load_narrow")} + {moved("store_narrow")}))
+           + p_narrow * ({moved("load_narrow")} + {moved("store_narrow")})
+           + p_branched * ({moved("load_masked_narrow")} + {moved("store_masked_narrow")}))
 barriers = busy * p_barrier * f_sync_barrier_local
 moves    = vectors * (p_uniform * ({moved("load_uniform")} + {moved("store_uniform")})
            + p_load * {moved("load_unit")} + p_store * {moved("store_unit")}) + barriers
@@ -132,7 +137,7 @@ stored   = p_store_second * f_mem_missed_store_jumps_keeps:{first}_{width}
            + p_store_memory * f_mem_missed_store_jumps_keeps:{last}_{width}
 pages    = p_page * min(f_mem_missed_block:{PAGE}_keeps:{PAGES * PAGE}_{width} / {PAGE},
                         f_mem_missed_jumps_keeps:{second}_{width})
-jumps    = p_jump * {jumped(last)}
+jumps    = p_jump * {jumped(last)} + p_apart * f_mem_missed_waits_keeps:{last}_{width}
 alone    = p_atomic * f_mem_access_global_atomic + p_pixel * busy * f_mem_access_global_load_tag:image
 launch + alone + overlap(core, second + last + memory + stored + pages + jumps, p_overlap)
 """

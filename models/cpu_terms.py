@@ -102,7 +102,9 @@ TERMS: dict[str, Meaning] = {
     "memory": Meaning("bytes from beyond the last cache"),
     "stored": Meaning("stores that jump from line to line, each of which has to be fetched first"),
     "pages": Meaning("jumps to another page for lines that no second-level cache has, which nothing fetches ahead"),
-    "jumps": Meaning("loads from places all over memory, which nothing fetches ahead"),
+    "jumps": Meaning(
+        "loads from memory that nothing fetches ahead, as they go all over it, lane by lane or under masks"
+    ),
     "alone": Meaning("atomics on global memory, and pixels that samplers read, one by one"),
 }
 
@@ -152,6 +154,18 @@ PARAMETERS: dict[str, Meaning] = {
         reads={"{:.3g} G lanes/s": "1e-9 / p_scatter"},
         physical={"Xeon": Physical(2 * CORES * LOW, 2 * CORES * HIGH, f"{GUIDE}: two stores a clock and core")},
         lacks="instructions that take the lanes of a vector apart",
+    ),
+    "p_mask": _price("conditions that lanes decide differently, which mask what stands behind them", "p_mask"),
+    "p_turn": _price("iterations of loops that lanes end differently", "p_turn"),
+    "p_branched": Meaning(
+        "loads and stores of numbers below 32 bits under a mask that data make, a branch for each lane",
+        advice="numbers of 32 bits, or the same store in both cases, would help",
+        reads={"{:.3g} ns": "1e9 * p_branched * p_units"},
+    ),
+    "p_apart": Meaning(
+        "a vector's load from memory, lane by lane or under a mask",
+        advice=NEIGHBOURS.format("load"),
+        reads={"{:.3g} ns": "1e9 * p_apart * p_units"},
     ),
     "p_narrow": Meaning(
         "loads and stores of numbers below 32 bits that do not lie side by side, one by one",

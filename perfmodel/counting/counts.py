@@ -52,6 +52,9 @@ class Executions:
         spread: of counts from a sample of work-groups, how many times as often work-items, sub-groups, work-groups and
             the longest (as work-items, where nothing else is said) do it in each of its replicas, see
             `perfmodel.counting.resampling`.
+        issued: once for every sub-group that comes by, if conditions that its work-items decide differently mask them,
+            as on processors, rather than branch; None where that is once for every one that takes part, or not known.
+        share: of the work-items that come by, the part that data let take part; 1 where data do not decide.
     """
 
     workitem: QuasiPolynomial
@@ -59,6 +62,14 @@ class Executions:
     workgroup: QuasiPolynomial
     longest: tuple[QuasiPolynomial, ...]
     spread: tuple[tuple[float, ...], ...] = ()
+    issued: QuasiPolynomial | None = None
+    share: float = 1.0
+
+    @property
+    def unforeseen(self) -> float:
+        """The part of branches around it that nobody foresees: 0 where all work-items take part, or none, and 1 where
+        data let every other one."""
+        return 4 * self.share * (1 - self.share)
 
     def replica(self, number: int) -> Executions:
         """Returns these executions in one of the replicas; themselves where they are no estimate."""
@@ -76,6 +87,8 @@ class Executions:
             None if self.subgroup is None else self.subgroup.scaled(subgroup),
             self.workgroup.scaled(group),
             tuple(each.scaled(item if longest is None else longest) for each in self.longest),
+            issued=None if self.issued is None else self.issued.scaled(subgroup),
+            share=self.share,
         )
 
 
@@ -214,6 +227,7 @@ class BranchCount:
             not counted), else ``by work-item``; ``by data`` where it isn't known.
         divergent: how often sub-groups go both ways; None where data decide, where it is too hard to count, and where
             sub-groups are not counted.
+        is_masked: whether work-items side by side may decide differently, as far as a compiler sees.
     """
 
     kind: str
@@ -222,6 +236,7 @@ class BranchCount:
     taken: Executions | None
     divergence: str
     divergent: QuasiPolynomial | None
+    is_masked: bool = False
 
 
 @dataclass(frozen=True)

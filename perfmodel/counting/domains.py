@@ -34,17 +34,23 @@ class Region:
         inames: names of these loop variables.
         factor: how often it runs at each point on average, where data decide.
         moving: loop variables whose start depends on data, so that nothing is known of where work-items are.
+        issued: where vectors of a processor go past it, whose lanes are masked by conditions that they decide
+            differently; None where that is where some lane takes part.
     """
 
     points: Any
     inames: frozenset[str]
     factor: Frequency = ALWAYS
     moving: frozenset[str] = frozenset()
+    issued: Region | None = None
 
     def without(self, names: Collection[str]) -> Region:
         """Returns the region in which all values of some loop variables are one."""
         kept = self.inames - set(names)
-        return self if kept == self.inames else replace(self, points=projected_on(self.points, kept), inames=kept)
+        if kept == self.inames:
+            return self
+        issued = None if self.issued is None else self.issued.without(names)
+        return replace(self, points=projected_on(self.points, kept), inames=kept, issued=issued)
 
 
 class Domains(Points):
@@ -83,7 +89,7 @@ class Domains(Points):
 
         Grid axes that a region does not use multiply: there every work-item, or group, repeats the work.
         """
-        key = (str(region.points), region.factor, region.factor.replicas, region.inames)
+        key = _key(region)
         if key not in self._executions:
             box, count = self.box(region.points), partial(self._counted, region)
             if box is None and has_barvinok():  # which a kernel's other counts ask for again
@@ -103,12 +109,18 @@ class Domains(Points):
         box = self.box(region.points)
         by_item, by_group, longest = self._of_points(region) if box is None else self._of_box(region, box)
         by_subgroup, often = self._subgroups(region, by_group), region.factor
+        issued, share = None, Fraction(1)
+        if region.issued is not None:
+            issued, all_items = self.executions(region.issued).subgroup, region.issued.factor.item
+            share = often.item / all_items if all_items else share
         return Executions(
             workitem=self.function(_scaled(by_item, often.item)),
             subgroup=None if by_subgroup is None else self.function(_scaled(by_subgroup, often.subgroup)),
             workgroup=self.function(_scaled(by_group, often.group)),
             longest=tuple(self.function(_scaled(count, often.most)) for count in longest),
             spread=often.spread,
+            issued=issued,
+            share=min(float(share), 1.0),
         )
 
     def _of_points(self, region: Region) -> tuple[Any, Any, list[Any]]:
@@ -337,6 +349,11 @@ class Domains(Points):
         used = set(self.along(kind, inames).values())
         extents = self.group_counts if kind == "group" else self.local_sizes
         return [extent for axis, extent in enumerate(extents) if axis not in used]
+
+
+def _key(region: Region) -> tuple[Any, ...]:
+    issued = None if region.issued is None else _key(region.issued)
+    return str(region.points), region.factor, region.factor.replicas, region.inames, issued
 
 
 def _chunk(sizes: Sequence[int], width: int) -> tuple[int, int] | None:

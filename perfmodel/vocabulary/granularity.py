@@ -16,7 +16,7 @@ from perfmodel.counting.counts import SUBGROUP_SIZE, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.vocabulary.feature_name import Word
 
-_CONDITION = re.compile(r"(workitem|workgroup|longest|subgroup([1-9][0-9]{0,3})?)$")
+_CONDITION = re.compile(r"(workitem|workgroup|longest|(subgroup|vector)([1-9][0-9]{0,3})?)$")
 
 Count = Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]]
 
@@ -49,7 +49,11 @@ class Granularity:
         """
         if self.name == "longest":
             return executions.longest[self.end]
-        found: QuasiPolynomial | None = getattr(executions, self.name)
+        found: QuasiPolynomial | None
+        if self.name == "vector":
+            found = executions.subgroup if executions.issued is None else executions.issued
+        else:
+            found = getattr(executions, self.name)
         if found is None:
             raise FeatureError(
                 f"feature {feature!r} is not defined for a kernel whose work-groups have no fixed size; "
@@ -87,6 +91,6 @@ def parse_granularity(word: Word) -> Granularity:
             "granularity:subgroup64, granularity:workgroup or granularity:longest",
             word.offset,
         )
-    if match[1].startswith("subgroup"):
-        return Granularity("subgroup", int(match[2] or SUBGROUP_SIZE))
+    if match[2]:
+        return Granularity(match[2], int(match[3] or SUBGROUP_SIZE))
     return Granularity(match[1])

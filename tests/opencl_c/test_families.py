@@ -76,6 +76,7 @@ WRITTEN_IN_OPENCL = frozenset(
         *("straight_operations", "table_cipher", "work_group_size"),
         *("atomic_update", "constant_lookups", "decisions", "dependent_steps", "image_reads", "pointer_chase"),
         *("row_passes", "sparse_rows", "vector_functions", "windows"),
+        *("group_sums", "records", "texts"),
         *("private_array", "residency", "special_functions"),
     }
 )

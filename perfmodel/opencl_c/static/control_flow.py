@@ -33,7 +33,7 @@ from perfmodel.opencl_c.static.constant_tables import ConstantTables
 from perfmodel.opencl_c.static.deciding import arguments_behind
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.iteration import Iteration
-from perfmodel.opencl_c.static.iteration_sets import points_where
+from perfmodel.opencl_c.static.iteration_sets import points_where, with_counter
 from perfmodel.opencl_c.static.properties import properties_of
 from perfmodel.opencl_c.static.sampling import AddressSampler
 from perfmodel.opencl_c.static.symbolic_values import Evaluator
@@ -47,18 +47,41 @@ MOST_ASKING = 100_000
 
 @dataclass(frozen=True)
 class Active:
-    """Holds where control is: the points of grid and loops, and how often at each on average."""
+    """Holds where control is: the points of grid and loops, and how often at each on average.
+
+    Attributes:
+        issued: where vectors of a processor are, see `Region.issued`; it has the same dimensions.
+    """
 
     points: Any
     dimensions: tuple[str, ...]
     factor: Frequency = ALWAYS
+    issued: Active | None = None
 
     @property
     def region(self) -> Region:
-        return Region(self.points, frozenset(self.dimensions), self.factor)
+        issued = None if self.issued is None else self.issued.region
+        return Region(self.points, frozenset(self.dimensions), self.factor, issued=issued)
 
     def within(self, points: Any) -> Active:
-        return replace(self, points=(self.points & points).coalesce())
+        """Returns where control is at these points of here."""
+        issued = None if self.issued is None else self.issued.within(points)
+        return replace(self, points=(self.points & points).coalesce(), issued=issued)
+
+    def often(self, factor: Frequency) -> Active:
+        """Returns where control is so often for each time that it is here."""
+        issued = None if self.issued is None else self.issued.often(factor)
+        return replace(self, factor=self.factor * factor, issued=issued)
+
+    def masked_by(self, all_of: Active) -> Active:
+        """Returns the same for a part of the lanes, where all are masked and go on."""
+        return replace(self, issued=all_of.issued or all_of)
+
+    def with_counter(self, counter: str) -> Active:
+        """Returns the same inside of a loop, at any iteration."""
+        issued = None if self.issued is None else self.issued.with_counter(counter)
+        points = with_counter(self.points, counter)
+        return Active(points, (*self.dimensions, counter), self.factor, issued)
 
 
 @dataclass
@@ -277,8 +300,9 @@ class Walk(ABC):
         else:
             sides = self.sides(branch)
             self.branch_of_data(kind, branch, active, sides.taken)
-            then_active = replace(active, factor=active.factor * sides.taken)
-            other_active = replace(active, factor=active.factor * sides.otherwise)
+            then_active, other_active = active.often(sides.taken), active.often(sides.otherwise)
+        if self.properties.uniformity.is_masked(branch):
+            then_active, other_active = then_active.masked_by(active), other_active.masked_by(active)
         before = dict(self.environment)
         way = condition if isinstance(condition, Truth) and holds is not None else None
         self.path.append(way)
@@ -292,7 +316,7 @@ class Walk(ABC):
         if then_after is None or other_after is None:
             if other_after is None:
                 self.evaluate.environment = then_environment
-            return then_after or other_after
+            return self.going_on(branch, then_after or other_after, active)
         changed = [r for r, v in then_environment.items() if self.environment.get(r, before.get(r)) != v]
         for register in {*changed, *(r for r in self.environment if r not in then_environment)}:
             then, otherwise = then_environment.get(register), self.environment.get(register)
@@ -304,6 +328,16 @@ class Walk(ABC):
         if then_after.dimensions != other_after.dimensions or then_after.factor != other_after.factor:
             return active
         return replace(active, points=(then_after.points | other_after.points).coalesce())
+
+    def going_on(self, branch: low.If, others: Active | None, before: Active) -> Active | None:
+        """Returns where control goes on behind a branch on one side of which work-items leave.
+
+        Vectors that leave the kernel as a whole do no more, unlike those that go on with a loop's next iteration.
+        """
+        ends = {scope.label for scope in self.kernel.body if isinstance(scope, low.Scope)}
+        if others is None or not walks.labels_left((*branch.then, *branch.otherwise)) <= ends:
+            return others
+        return replace(others, issued=before.issued)
 
     def after_data(self, sides: Observed | None, before: Active, *ways: tuple[Active, Active]) -> Active:
         """Returns where control is behind a branch that data decide: all who came but did not leave for elsewhere."""
@@ -332,13 +366,15 @@ class Walk(ABC):
         """Counts a branch whose condition is known to hold at some points."""
         if self.is_dry or met.points.is_empty():
             return
-        self.found_branches.append(self.domains.branch(kind, str(branch.place), met.region, taken.region))
+        found = self.domains.branch(kind, str(branch.place), met.region, taken.region)
+        self.found_branches.append(replace(found, is_masked=self.properties.uniformity.is_masked(branch)))
 
     def branch_of_data(self, kind: str, branch: low.If | low.Loop, met: Active, taken: Frequency | None) -> None:
         """Counts a branch of which only statistics say how often its condition holds."""
         if self.is_dry:
             return
-        self.found_branches.append(self.domains.branch_of_data(kind, str(branch.place), met.region, taken))
+        found = self.domains.branch_of_data(kind, str(branch.place), met.region, taken)
+        self.found_branches.append(replace(found, is_masked=self.properties.uniformity.is_masked(branch)))
 
     def known_sides(self, branch: low.If) -> Observed | None:
         """Returns what statistics say of a condition, or what was seen of it."""

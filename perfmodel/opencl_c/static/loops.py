@@ -61,7 +61,7 @@ class Loops(Walk):
         own = self.loop_name(loop)
         counter = name(own)
         heads = {register: _head(value, steps.get(register), counter) for register, value in entry.items()}
-        inside = Active(with_counter(active.points, own), (*active.dimensions, own), active.factor)
+        inside = active.with_counter(own)
         self.environment.update(heads)
         self.bounds[own] = (0, None)
         condition = self.condition(loop, inside)
@@ -132,7 +132,7 @@ class Loops(Walk):
                     self.environment[register] = None
                     continue
                 unknown = own_coordinate(f"before{len(active.dimensions)}")
-                active = Active(with_counter(active.points, unknown), (*active.dimensions, unknown), active.factor)
+                active = active.with_counter(unknown)
                 # Counters seldom fall below zero; where they do, `heads` has the truth.
                 self.bounds[unknown] = (0, None)
                 placeholders[register] = name(unknown)
@@ -173,7 +173,12 @@ class Loops(Walk):
         if not (before & inside.points).is_subset(points):
             stopped = inside.points & holds.complement()
             points = points - later(stopped, own, self.domains)
-        return replace(inside, points=points.coalesce())
+        active = replace(inside, points=points.coalesce(), issued=None)
+        if self.properties.uniformity.is_masked(loop):
+            return active.masked_by(active)
+        if inside.issued is None or _leaves(loop.body):
+            return active
+        return replace(active, issued=self.domain(loop, inside.issued, condition))
 
     def without_broken(self, loop: low.Loop, domain: Active, heads: Environment) -> Active | None:
         """Returns the iterations up to a `break`; None if data decide on it, and the iterations have been observed."""
@@ -343,10 +348,14 @@ class Loops(Walk):
             iterations = Frequency.same(statistic(self.statistics[key], key))
         tests = iterations if loop.is_do else iterations + ALWAYS
         self.loops.append(loop)
-        met = replace(active, factor=active.factor * tests)
+        entered = replace(active, issued=None) if self.properties.uniformity.is_masked(loop) else active
+        met = entered.often(tests)
         self.run(loop.test, met)
         self.branch_of_data("loop", loop, met, _repeated(tests))
-        after = self.run(loop.body, replace(active, factor=active.factor * iterations))
+        inside = entered.often(iterations)
+        if self.properties.uniformity.is_masked(loop):
+            inside = inside.masked_by(inside)
+        after = self.run(loop.body, inside)
         if after is not None:
             self.run(loop.step, after)
         self.loops.pop()

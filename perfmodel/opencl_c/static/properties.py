@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.scratch import scratch_arrays
+from perfmodel.opencl_c.static.uniformity import Uniformity
 from perfmodel.opencl_c.static.vectorization import Vectorization, operations_of_scalar_code
 from perfmodel.opencl_c.static.waits import Waits
 from perfmodel.opencl_c.static.written_out import WrittenOut
@@ -20,6 +21,7 @@ class Properties:
         scratch: what of private arrays lies in memory.
         waits: how its loads are waited for.
         vectorization: what a processor's compiler sees of its accesses.
+        uniformity: which of its branches such a compiler masks.
     """
 
     def __init__(self, kernel: low.LoweredKernel, as_compiled: bool) -> None:
@@ -28,6 +30,7 @@ class Properties:
         self.scratch = scratch_arrays(kernel)
         self.waits = Waits(kernel, self.operations, self.scratch)
         self.vectorization = Vectorization(kernel, self.operations, self.waits.written_out)
+        self.uniformity = Uniformity(kernel)
 
     @cached_property
     def scalar_operations(self) -> float:

@@ -2,7 +2,7 @@
 time that it took, which depends on the machine and on what else it does.
 
 The numbers are those of one core of the machine that perfmodel was developed on, fitted to the emulations of some
-hundred kernels; most took between half and twice as long as they say.
+hundred kernels; most took between a quarter and four times as long as they say.
 """
 
 from __future__ import annotations
