@@ -60,7 +60,7 @@ class GroupSums(KernelGenerator):
         *work_group(64),
         size("n", "work-items", 2**12, 2**16, 2**18),
     )
-    checks = (("turns:*", "tree:*", "index:*", "m:256", "lsize_0:64,256", "n:512"),)
+    checks = (("turns:*", "tree:*", "index:*", "m:512", "lsize_0:64,128,256,512", "n:512"),)
 
     def program(self, variant: Mapping[str, str]) -> Any:
         lsize = int(variant["lsize_0"])

@@ -49,7 +49,7 @@ class Records(KernelGenerator):
         *work_group(64),
         size("n", "records", 2**12, 2**16, 2**21),
     )
-    checks = (("kind:*", "index:*", "bounce:*", "lsize_0:64,256", "n:512"),)
+    checks = (("kind:*", "index:*", "bounce:*", "lsize_0:64,128,256,512", "n:512"),)
 
     def program(self, variant: Mapping[str, str]) -> Any:
         lsize = int(variant["lsize_0"])

@@ -55,7 +55,7 @@ class Texts(KernelGenerator):
         *work_group(256),
         size("n", "texts", 2**12, 2**16),
     )
-    checks = (("done:*", "lengths:*", "dtype:*", "m:32", "lsize_0:64", "n:256"),)
+    checks = (("done:*", "lengths:*", "dtype:*", "m:32", "lsize_0:64,128,256,512", "n:512"),)
 
     def program(self, variant: Mapping[str, str]) -> Any:
         lsize, dtype = int(variant["lsize_0"]), variant["dtype"]

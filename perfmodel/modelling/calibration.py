@@ -306,11 +306,6 @@ class Calibration(Fitted):
             facts = DeviceFacts.load(device) if device.endswith(".json") else facts_here_or_known(device)
             if facts and (carried_over := cls._carried_over(model, facts, found)):
                 return carried_over
-        if wanted == "cpu" and chosen:
-            from perfmodel.device.processor_here import facts_here  # keeps start-up quick
-            from perfmodel.modelling.transfer import carried_here, nearest_to
-
-            return carried_here(nearest_to(facts_here(), [cls._of(*each) for each in chosen]))
         if len(chosen) != 1:
             what = f"calibration of {model!r}" if model else "calibration"
             raise CalibrationError(
@@ -318,19 +313,21 @@ class Calibration(Fitted):
                 f"{nearest(wanted, keys_of_known())} (there are {', '.join(path.stem for path in found) or 'none'}); "
                 f"calibrate yourself by 'perfmodel reproduce {model or default_models()[0]}'"
             )
-        return cls._of(*chosen[0])
+        calibration = cls._of(*chosen[0])
+        if wanted != "cpu":
+            return calibration
+        from perfmodel.modelling.transfer import carried_here  # keeps start-up quick
+
+        return carried_here(calibration)
 
     @classmethod
     def _carried_over(cls, model: str, facts: DeviceFacts, files: Iterable[Path]) -> Calibration | None:
-        """Returns the shipped calibration of the nearest device of the same kind, carried over to another; None where
-        there is none."""
-        from perfmodel.modelling.transfer import nearest_to  # keeps start-up quick
-
+        """Returns the shipped calibration of a device of the same kind, carried over to another; None if none is."""
         for name in [model] if model else default_models():
-            loaded = [(FILE.load(path), path) for path in files if path.stem.partition("@")[0] == name]
-            alike = [cls._of(*each) for each in loaded if each[0]["device"].get("kind") == facts.kind]
-            if alike:
-                return nearest_to(facts, alike).on(facts)
+            for path in files:
+                content = FILE.load(path)
+                if path.stem.partition("@")[0] == name and content["device"].get("kind") == facts.kind:
+                    return cls._of(content, path).on(facts)
         return None
 
     def to_ship(self) -> Calibration:

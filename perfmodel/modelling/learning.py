@@ -66,7 +66,8 @@ def updated(
     posterior = prior - gain @ slopes @ prior
     values = np.where(free, np.exp(now), values)
     covariance = (posterior + posterior.T) / 2 * np.outer(values, values)
-    deviations = np.sqrt(np.maximum(np.diag(covariance), 0))
+    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0))  # what rounding has made of nothing
+    deviations = np.sqrt(np.diag(covariance))
     parameters = dict(zip(names, values.tolist(), strict=True))
     predicted = np.broadcast_to(calibration.model.string.compile()(parameters, features), measured.shape)
     rows = [

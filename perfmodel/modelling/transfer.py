@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -114,19 +114,6 @@ def carried_here(calibration: AnyFitted) -> AnyFitted:
     if there.name == calibration.device["name"] and there.architecture == origin.architecture:
         return calibration
     return carried_over(calibration, there)
-
-
-def nearest_to(there: DeviceFacts | None, calibrations: Sequence[AnyFitted]) -> AnyFitted:
-    """Returns that one of several calibrations whose device is most like another: of its architecture, of its maker, or
-    of the nearest year; the first where nothing is known of the other."""
-
-    def unlike(calibration: AnyFitted) -> tuple[bool, bool, int]:
-        here = facts_of(calibration)
-        if here is None or there is None:
-            return True, True, 0
-        return here.architecture != there.architecture, here.vendor != there.vendor, years_apart(here, there)
-
-    return min(calibrations, key=unlike)
 
 
 def facts_of(calibration: Fitted) -> DeviceFacts | None:

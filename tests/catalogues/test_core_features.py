@@ -114,10 +114,12 @@ def test_rows_of_a_window_are_the_next_rows_own_and_tables_stay() -> None:
 
 def test_stores_that_jump_are_lines_with_none_before_them() -> None:
     kernel = walk("y * pitch + k", (16, 16), (1024, 1024), pitch=1024, m=4)
-    wide = walk("y * pitch + k", (256, 1), (1024, 1024), pitch=1040, m=4)
-    jumps = [pm.feature("f_mem_missed_store_jumps_keeps:32768").eval(each) for each in (kernel, wide)]
+    wide = walk("y * pitch + k", (256, 1), (1024, 1024), pitch=1056, m=4)
+    near = walk("y * pitch + k", (256, 1), (1024, 1024), pitch=1040, m=4)
+    jumps = [pm.feature("f_mem_missed_store_jumps_keeps:32768").eval(each) for each in (kernel, wide, near)]
     assert jumps[0] == pytest.approx(1024 * 1024 / 16, rel=0.02)  # a line of each row of a group
     assert jumps[1] == pytest.approx(jumps[0] / 64, rel=0.02)  # a jump for each row
+    assert jumps[2] < 2  # a line that is left out is none
 
 
 def test_misses_are_the_same_for_many_sizes_and_for_one() -> None:

@@ -398,7 +398,7 @@ def test_other_data_are_no_counts(data: Any) -> None:
         ("Term", [1, [["n"]], []], "a list has 1 items and not 2"),
         ("Term", [True, [], []], "bool stands where int should"),
         ("Term", ["many", [], []], "invalid literal"),
-        ("Executions", [0, -1, 0, [0], []], "-1 is not the number of a row"),
+        ("Executions", [0, -1, 0, [0], [], None, 1.0], "-1 is not the number of a row"),
         ("KernelCounts", "row", "str stands where a list should"),
     ],
 )

@@ -81,8 +81,11 @@ WRITTEN_IN_OPENCL = frozenset(
     }
 )
 """Families that have no other form."""
-OF_RANDOM_LENGTH = frozenset({"sparse_rows"})
-"""Families whose loops are as long as data say, which are observed with other data than are verified."""
+NUMBERS = ("float32", "int32", "uint32")
+"""Types of which variants are counted."""
+OF_RANDOM_LENGTH = frozenset({"records", "sparse_rows", "texts"})
+"""Families whose loops are as long as data say, or whose conditions they decide, which are observed with other data than
+are verified."""
 DECIDED_BY_DATA = {"floyd_warshall": ("if (found < known)", 0.0)}
 """A branch whose probability the generator gives to Loopy, which its source cannot say."""
 
@@ -232,7 +235,7 @@ def test_every_variant_counts(generator: KernelGenerator) -> None:
     regular = [
         variant for variant in small(generator) if all(variant.tags[name] in listed for name, listed in strides.items())
     ]
-    chosen = [variant for variant in few(regular) if variant.tags.get("dtype", "float32") in ("float32", "int32")]
+    chosen = [variant for variant in few(regular) if variant.tags.get("dtype", "float32") in NUMBERS]
     assert chosen
     for variant in chosen:
         # Sub-groups of large work-groups with remainders take isl some ten seconds.

@@ -56,8 +56,10 @@ def test_narrow_numbers_are_computed_in_registers_of_32_bits() -> None:
     assert pm.feature("f_op_uint32_mul").eval(kernel.as_compiled()) == 4 * N
 
 
-@pytest.mark.parametrize(("divisor", "kind"), [("4.0f", "mul"), ("(float)(1 << 20)", "mul"), ("3.0f", "div")])
-def test_compilers_multiply_by_a_reciprocal_that_is_exact(divisor: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("divisor", "kind"), [("4.0f", "mul"), ("(float)(1 << 20)", "mul"), ("3.0f", "mul"), ("x[0]", "div")]
+)
+def test_compilers_multiply_by_the_reciprocal_of_a_number(divisor: str, kind: str) -> None:
     source = f"__kernel void f(__global float *x) {{ int i = get_global_id(0); x[i] = x[i] / {divisor}; }}"
     kernel = pm.Kernel.from_opencl(source, "f", 1024, 64, {"x": 1024})
     assert pm.feature(f"f_op_float32_{kind}").eval(kernel.as_compiled()) == 1024

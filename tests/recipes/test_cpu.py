@@ -48,7 +48,7 @@ def test_every_term_and_parameter_has_a_meaning_and_the_shipped_calibration_has_
 def test_a_processor_has_its_own_vectors_and_caches() -> None:
     model = pm.Model("f_cl_wall_time", model_of(Processor(8, 48 << 10, 2 << 20, 30 << 20)))
     asked = " ".join(model.features)
-    assert "subgroup8" in asked
+    assert "vector8" in asked
     assert "subgroup16" not in asked
     assert {f"f_mem_missed_keeps:{size}_width:8" for size in (48 << 10, 30 << 20)} <= set(model.features)
 

@@ -204,7 +204,8 @@ class AccessCounter:
         is_counter = access.direction == "atomic" and touched is not None
         may_meet = access.direction in ("atomic", "store") and touched is not None
         is_cut = access.space == "global" and not is_scattered and is_partly(executions)
-        has_banks = access.space == "local" or (access.space == "global" and access.direction == "load")
+        is_loaded = access.direction == "load" and not instruction.has("async")
+        has_banks = access.space == "local" or (access.space == "global" and is_loaded)
         has_record = known and (is_cut or access.space == "scratch" or (has_banks and is_scattered and not jumps))
         where = instruction.source
         text = f"{access.name} at {where.line}:{where.column}" if where else f"{access.name} in line {instruction.line}"
