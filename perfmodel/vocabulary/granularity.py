@@ -1,5 +1,5 @@
-"""A granularity says by whom executions are counted: work-items, sub-groups or work-groups that take part, or the
-longest work-item."""
+"""A granularity says by whom executions are counted: work-items, sub-groups or work-groups that take part, the longest
+work-item, or vectors that come by."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Count = Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Granularity:
-    """One of ``workitem``, ``subgroup`` (of `subgroup_size` work-items), ``workgroup`` and ``longest``: see
-    `Executions`.
+    """One of ``workitem``, ``subgroup`` and ``vector`` (of `subgroup_size` work-items), ``workgroup`` and ``longest``:
+    see `Executions`, whose ``issued`` are those of vectors.
 
     Attributes:
         end: for ``longest``, which of the work-items that take part is looked at, the first (0) or the last (-1).
@@ -78,8 +78,8 @@ def once_a_body(executed: Iterable[tuple[tuple[str, ...], NDArray[np.float64]]])
 
 
 def parse_granularity(word: Word) -> Granularity:
-    """Reads ``granularity:workitem``, ``:workgroup``, ``:longest``, ``:subgroup``, or ``:subgroup64`` (of 64
-    work-items).
+    """Reads ``granularity:workitem``, ``:workgroup``, ``:longest``, ``:subgroup``, ``:subgroup64`` (of 64 work-items),
+    or ``:vector16``.
 
     Raises:
         FeatureError: for anything else.
@@ -88,7 +88,7 @@ def parse_granularity(word: Word) -> Granularity:
     if match is None:
         raise FeatureError(
             f"granularity:{word.condition} is not understood; write granularity:workitem, granularity:subgroup, "
-            "granularity:subgroup64, granularity:workgroup or granularity:longest",
+            "granularity:subgroup64, granularity:vector16, granularity:workgroup or granularity:longest",
             word.offset,
         )
     if match[2]:

@@ -84,8 +84,7 @@ WRITTEN_IN_OPENCL = frozenset(
 NUMBERS = ("float32", "int32", "uint32")
 """Types of which variants are counted."""
 OF_RANDOM_LENGTH = frozenset({"records", "sparse_rows", "texts"})
-"""Families whose loops are as long as data say, or whose conditions they decide, which are observed with other data than
-are verified."""
+"""Families whose loops and conditions data decide, which are observed with other data than are verified."""
 DECIDED_BY_DATA = {"floyd_warshall": ("if (found < known)", 0.0)}
 """A branch whose probability the generator gives to Loopy, which its source cannot say."""
 
