@@ -110,6 +110,8 @@ class MissedFeature(CountedFeature):
         super().__init__(name)
         self.missed = missed
         self.unit = "jump" if missed.jumps else "wait" if missed.waits else "byte"
+        if missed.waits:  # masks are known of vectors
+            self.subgroup_size = missed.lanes
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         needed = counts_needed(counts)

@@ -82,3 +82,37 @@ def test_masked_branches_are_those_that_lanes_may_decide_differently() -> None:
     assert counted(body, "f_branch_if_masked") == 4 * VECTORS
     assert counted(body, "f_branch_loop_masked") == 0
     assert counted(f"for (int k = l; k < n; ++k) {{ {ADD} }}", "f_branch_loop_masked") > 0
+
+
+@pytest.mark.parametrize(("often", "unforeseen"), [(0.0, 0.0), (0.25, 0.75), (0.5, 1.0), (1.0, 0.0)])
+def test_bytes_under_masks_of_data_count_as_far_as_nobody_foresees_them(often: float, unforeseen: float) -> None:
+    text = """__kernel void masks(__global const int *a, __global uchar *y)
+    {
+        const uint i = get_global_id(0);
+        if (a[i] > 0) y[3 * i] = 1;
+    }"""
+    length = GROUPS * SIZE
+    kernel = pm.Kernel.from_opencl(
+        text, "masks", length, SIZE, {"a": length, "y": 3 * length}, statistics={"if_4": often}
+    ).as_compiled()
+    stored = pm.feature(f"f_mem_lanes_global_store_narrow_width:{WIDTH}").eval(kernel)
+    masked = pm.feature(f"f_mem_lanes_global_store_masked_narrow_width:{WIDTH}").eval(kernel)
+    assert (stored, masked) == pytest.approx((VECTORS, VECTORS * unforeseen))
+
+
+@pytest.mark.parametrize(
+    ("index", "test", "waits"),
+    [("size_t", "", 0), ("uint", "", 1), ("size_t", "if (get_local_id(0) < 40)", 1), ("size_t", "if (n > 3)", 0)],
+)
+def test_vectors_wait_for_what_is_loaded_out_of_sight_or_under_a_mask(index: str, test: str, waits: int) -> None:
+    text = f"""__kernel void masks(__global const float *x, __global float *y, const int n)
+    {{
+        const {index} i = get_global_id(0);
+        float t = 0;
+        {test} t = x[i];
+        y[(size_t)get_global_id(0)] = t;
+    }}"""
+    length = 2**20
+    kernel = pm.Kernel.from_opencl(text, "masks", length, SIZE, {"x": length, "y": length}, n=4).as_compiled()
+    found = pm.feature(f"f_mem_missed_waits_keeps:32768_width:{WIDTH}").eval(kernel)
+    assert found == pytest.approx(waits * length / WIDTH, rel=0.4)
