@@ -26,6 +26,8 @@ AnyFitted = TypeVar("AnyFitted", bound=Fitted)
 
 UNKNOWN_SPREAD = 0.3
 """The standard deviation of the logarithm of a parameter that a fit left undetermined."""
+LEAST_KNOWN = 3.0
+"""A larger one says that the fit left it undetermined, as where it is next to nothing."""
 UNKNOWN_ERROR = 0.3
 """The same of measured times by predictions, where no kernels were left out of a fit."""
 MOST_STEPS = 20
@@ -95,7 +97,8 @@ def _prior(calibration: Fitted, free: NDArray[np.bool_]) -> Floats:
     """Returns the covariance of the parameters' logarithms."""
     values = np.where(free, list(calibration.parameters.values()), 1.0)
     covariance = np.asarray(calibration.covariance) / np.outer(values, values)
-    known = np.isfinite(np.diag(covariance)) & (np.diag(covariance) > 0)
+    with np.errstate(invalid="ignore"):
+        known = (np.diag(covariance) > 0) & (np.diag(covariance) <= LEAST_KNOWN**2)
     is_known = np.outer(known, known)
     fixed = np.array(["fixed" in calibration.marks.get(name, "") for name in calibration.parameters])
     spread = np.where(known | fixed | ~free, 0.0, UNKNOWN_SPREAD**2)

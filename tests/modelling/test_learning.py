@@ -56,6 +56,19 @@ def test_uncertainty_falls_with_what_is_learned() -> None:
     assert learned.parameters == pytest.approx(there.parameters)
 
 
+def test_a_parameter_of_next_to_nothing_does_no_harm() -> None:
+    kernel, there = kernels()[3], pm.Calibration.shipped("gpu", device="H200")
+    place = list(there.parameters).index("p_f32")
+    there.parameters["p_f32"] = 1e-54
+    there.covariance[place, place] = 1e-24
+    learned = there
+    for _ in range(3):
+        learned = learned.update([kernel, kernel], [1.1 * float(there.predict(kernel))] * 2)
+    assert np.all(np.linalg.eigvalsh(learned.covariance / np.abs(learned.covariance).max()) > -1e-9)
+    assert learned.parameters["p_f32"] < 1e-50
+    assert float(learned.predict(kernel)) == pytest.approx(1.1 * float(there.predict(kernel)), rel=0.1)
+
+
 def test_a_calibration_of_many_times_learns_little_from_one() -> None:
     kernel = kernels()[3]
     before = float(SHIPPED.predict(kernel))
