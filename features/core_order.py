@@ -17,7 +17,7 @@ import numpy as np
 
 from perfmodel.counting.counts import PAGE_BYTES, SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.features.lanes import has_odd_pitch, is_along_a_row
+from perfmodel.features.lanes import is_along_a_row, is_out_of_sight
 from perfmodel.features.memory_access import Floats
 from perfmodel.features.transactions import between_sizes
 
@@ -166,8 +166,7 @@ class Stream:
             return np.asarray(1.0)
         if stride is None:
             return np.asarray(float(not is_along_a_row(first)))
-        is_hidden = "hidden" in first.tags or has_odd_pitch(first)
-        return np.where(stride == 0, 0.0, float(is_hidden))
+        return np.where(stride == 0, 0.0, float(is_out_of_sight(first)))
 
     def side_by_side(self) -> Floats:
         """Returns how many lines it goes through one after the other, before it jumps elsewhere."""

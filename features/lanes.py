@@ -91,8 +91,6 @@ class LanesFeature(CountedFeature):
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         total: Floats = np.asarray(0.0)
         for access in counts.accesses:
-            if self.is_masked and access.executions.issued is None:
-                continue
             if access.space == self.space and (access.direction == "load") == (self.direction == "load"):
                 executed = self.granularity.executions(access.executions, self.name)(sizes)
                 if self.is_masked:
@@ -113,7 +111,7 @@ class LanesFeature(CountedFeature):
         step = stride(sizes)
         if access.space == "scratch":  # what lanes have at one place of arrays of their own is put side by side
             places = {"unit": step == 0}
-        elif "hidden" in access.tags or has_odd_pitch(access):
+        elif is_out_of_sight(access):
             places = {"uniform": step == 0}
         else:
             places = {"uniform": step == 0, "unit": (step == 1) | (step == -1)}
@@ -137,6 +135,11 @@ def is_along_a_row(access: AccessCount) -> bool:
     lanes_bytes, blocks = SUBGROUP_SIZE * access.bits // 8, dict(access.touched)
     block = min(blocks)
     return blocks[block] <= lanes_bytes / block + 1
+
+
+def is_out_of_sight(access: AccessCount) -> bool:
+    """Returns True if a compiler sees no neighbours even where they are, at a stride that is known."""
+    return "hidden" in access.tags or has_odd_pitch(access)
 
 
 def has_odd_pitch(access: AccessCount) -> bool:

@@ -126,6 +126,7 @@ class Loops(Walk):
         """Returns by how much registers change in every iteration; those that change irregularly are left out."""
         found: dict[low.Register, Polynomial] = {}
         placeholders: dict[low.Register, Polynomial] = {}
+        active = replace(active, issued=None)  # nothing is counted here
         with self.dry():
             for register, value in entry.items():
                 if not isinstance(value, Pieces | PointsTo):

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.static.vectorization import differs_between_lanes
 from perfmodel.opencl_c.visitor import walk as nodes_within
-
-LANE_IDS = frozenset(("get_global_id", "get_local_id", "get_global_linear_id", "get_local_linear_id"))
 
 _Context = tuple[int, ...]
 """The conditions around a statement that lanes decide differently, by their numbers."""
@@ -93,15 +92,11 @@ class Uniformity:
             match node:
                 case low.Read() if node.register in registers:
                     return True
-                case low.WorkItem() if node.function in LANE_IDS and _is_first_axis(node):
+                case low.WorkItem() if differs_between_lanes(node):
                     return True
                 case low.Load() if node.access.space == "private" and _array(node.access) in arrays:
                     return True
         return False
-
-
-def _is_first_axis(node: low.WorkItem) -> bool:
-    return not isinstance(node.axis, low.Constant) or node.axis.value == 0
 
 
 def _array(access: low.Access) -> str:

@@ -17,6 +17,8 @@ from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.types import Vector, width_of
 from perfmodel.opencl_c.visitor import walk as nodes_within
 
+LANE_IDS = frozenset(("get_global_id", "get_local_id", "get_global_linear_id", "get_local_linear_id"))
+
 
 class Form(Enum):
     """A form says how a whole number depends on the place of a work-item along the first axis.
@@ -254,9 +256,13 @@ def _is_unsigned(value: low.Expression) -> bool:
 
 
 def _form_of_id(value: low.WorkItem) -> Form:
+    return Form.WIDE if differs_between_lanes(value) else Form.SAME
+
+
+def differs_between_lanes(value: low.WorkItem) -> bool:
+    """Returns whether an id differs between work-items side by side along the first axis."""
     is_first = not isinstance(value.axis, low.Constant) or value.axis.value == 0
-    moves = value.function in ("get_global_id", "get_local_id", "get_global_linear_id", "get_local_linear_id")
-    return Form.WIDE if moves and is_first else Form.SAME
+    return is_first and value.function in LANE_IDS
 
 
 def _converted(form: Form, value: low.Convert) -> Form:
