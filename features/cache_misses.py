@@ -158,4 +158,4 @@ class MissedFamily(FeatureFamily):
             return word.key, condition
         if word.condition is None and word.key in ("store", "jumps", "waits"):
             return word.key, word.key
-        raise unknown_word(name, word, ("store", "jumps", "keeps:32768", "block:64", "width:16"))
+        raise unknown_word(name, word, ("store", "jumps", "waits", "keeps:32768", "block:64", "width:16"))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import choice, size, work_group
+from perfmodel.collection.tags import INDEX, INDEX_TYPES, choice, size, work_group
 from perfmodel.kernels.arguments import Array, Scalar
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
@@ -38,7 +38,6 @@ TREES = {
     "    }",
     "first": "barrier(CLK_LOCAL_MEM_FENCE);\n    if (l == 0) for (INDEX k = 1; k < LSIZE; ++k) part[0] += part[k];",
 }
-INDICES = {"wide": "size_t", "signed": "int", "unsigned": "uint"}
 
 
 class GroupSums(KernelGenerator):
@@ -55,7 +54,7 @@ class GroupSums(KernelGenerator):
     tags = (
         choice("turns", "what ends a work-item's loop", *TURNS),
         choice("tree", "who adds the work-items' sums", *TREES),
-        choice("index", "type of the indices: size_t, int or uint", *INDICES),
+        INDEX,
         size("m", "numbers of a row", 256, 1024, 4096),
         *work_group(64),
         size("n", "work-items", 2**12, 2**16, 2**18),
@@ -66,7 +65,7 @@ class GroupSums(KernelGenerator):
         lsize = int(variant["lsize_0"])
         source = SOURCE.replace("TURNS", TURNS[variant["turns"]]).replace("TREE", TREES[variant["tree"]])
         return OpenCLProgram(
-            source.replace("INDEX", INDICES[variant["index"]]),
+            source.replace("INDEX", INDEX_TYPES[variant["index"]]),
             self.name,
             "n",
             lsize,

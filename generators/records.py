@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import choice, size, work_group
+from perfmodel.collection.tags import INDEX, INDEX_TYPES, choice, size, work_group
 from perfmodel.kernels.arguments import Array, Scalar
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
@@ -29,7 +29,6 @@ __kernel void records(__global KIND *place, __global KIND *speed, const int n)
 }
 """
 KINDS = {"vector": "float4", "struct": "Four"}
-INDICES = {"wide": "size_t", "signed": "int", "unsigned": "uint"}
 BOUNCES = {"never": "", "tested": "if (p.x * p.x + p.y * p.y > v.w) { v.x = -v.x; v.y = p.x - v.y; v.w *= 0.5f; }"}
 
 
@@ -44,7 +43,7 @@ class Records(KernelGenerator):
     source = "particles and pixels of everyday programs"
     tags = (
         choice("kind", "what a record is", *KINDS),
-        choice("index", "type of the index: size_t, int or uint", *INDICES),
+        INDEX,
         choice("bounce", "whether data decide on changes", *BOUNCES),
         *work_group(64),
         size("n", "records", 2**12, 2**16, 2**21),
@@ -55,7 +54,7 @@ class Records(KernelGenerator):
         lsize = int(variant["lsize_0"])
         source = SOURCE.replace("KIND", KINDS[variant["kind"]]).replace("BOUNCE", BOUNCES[variant["bounce"]])
         return OpenCLProgram(
-            source.replace("INDEX", INDICES[variant["index"]]),
+            source.replace("INDEX", INDEX_TYPES[variant["index"]]),
             self.name,
             "n",
             lsize,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import choice, number, size, work_group
+from perfmodel.collection.tags import INDEX, INDEX_TYPES, choice, number, size, work_group
 from perfmodel.kernels.arguments import Array, Scalar
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
@@ -35,7 +35,6 @@ BORDERS = {
     "clamped": {"INSIDE": "", "PLACE": "clamp((int)j + v, 0, n - 1) * n + clamp((int)i + u, 0, n - 1)"},
 }
 TYPES = {"float32": ("float", "float"), "float64": ("double", "double"), "uint8": ("uchar", "int")}
-INDICES = {"wide": "size_t", "signed": "int", "unsigned": "uint"}
 
 
 class Windows(KernelGenerator):
@@ -51,7 +50,7 @@ class Windows(KernelGenerator):
     tags = (
         choice("border", "what is done where the picture ends", *BORDERS),
         choice("dtype", "type of a pixel", *TYPES),
-        choice("index", "type of the indices: size_t, int or uint", *INDICES),
+        INDEX,
         choice("loops", "whether a compiler writes the loops out", "written_out", "rolled"),
         number("reach", "pixels on each side of a window's middle", 0, 1, 2),
         *work_group(16, 16),
@@ -71,7 +70,7 @@ class Windows(KernelGenerator):
         source = source.replace("REACH", str(reach))
         if variant["loops"] == "rolled":
             source = source.replace("for (", "#pragma unroll 1\n    for (")
-        source = source.replace("TYPE", kind).replace("SUM", total).replace("INDEX", INDICES[variant["index"]])
+        source = source.replace("TYPE", kind).replace("SUM", total).replace("INDEX", INDEX_TYPES[variant["index"]])
         side = f"(n + {2 * reach})" if variant["border"] == "padded" else "n"
         return OpenCLProgram(
             source,

@@ -131,6 +131,9 @@ DTYPE = choice("dtype", "element type", "float32", "float64", "float16")
 GROUPS_FIT = choice(
     "groups_fit", "sizes are multiples of the work-group; else the kernel has remainders", "True", "False"
 )
+INDEX_TYPES = {"wide": "size_t", "signed": "int", "unsigned": "uint"}
+"""Types of OpenCL C by the values of `INDEX`."""
+INDEX = choice("index", "type of the indices: size_t, int or uint", *INDEX_TYPES)
 
 WORK_REMOVED = choice("work_removed", "each kernel's distinct global accesses by themselves", "False", "True")
 """The tag that every family has beside its own: see `Kernel.with_each_access`."""
