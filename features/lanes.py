@@ -21,8 +21,8 @@ from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, b
 KINDS = ("uniform", "unit", "gathered", "narrow")
 SPACES = ("global", "local", "scratch")
 DIRECTIONS = ("load", "store")
-MASKED = "masked"
-"""Asks for accesses under a mask that nobody foresees, as data decide on each lane."""
+BRANCHED = "branched"
+"""Asks for accesses with a branch for each lane that nobody foresees, as data decide on it."""
 WORD_BITS = 32
 
 
@@ -83,9 +83,9 @@ class LanesFeature(CountedFeature):
 
     unit = "access"
 
-    def __init__(self, name: FeatureName, space: str, direction: str, kind: str, width: int, is_masked: bool) -> None:
+    def __init__(self, name: FeatureName, space: str, direction: str, kind: str, width: int) -> None:
         super().__init__(name)
-        self.space, self.direction, self.kind, self.is_masked = space, direction, kind, is_masked
+        self.space, self.direction, self.kind = space, direction, kind
         self.granularity, self.subgroup_size = Granularity("vector", width), width
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
@@ -93,8 +93,6 @@ class LanesFeature(CountedFeature):
         for access in counts.accesses:
             if access.space == self.space and (access.direction == "load") == (self.direction == "load"):
                 executed = self.granularity.executions(access.executions, self.name)(sizes)
-                if self.is_masked:
-                    executed = executed * access.executions.unforeseen
                 total = total + executed * self.weight(access, sizes)
         return total
 
@@ -120,6 +118,44 @@ class LanesFeature(CountedFeature):
         if self.kind != apart:
             return np.asarray(0.0)
         return np.where(functools.reduce(operator.or_, places.values()), 0.0, times)
+
+
+class BranchedFeature(CountedFeature):
+    """Accesses that are done lane by lane, each behind a branch of its own, as far as nobody foresees the branches.
+
+    Compilers have no instructions with masks for atomics, nor for numbers of less than 32 bits that do not lie side by
+    side. Where data decide which lanes take part, a processor guesses wrong, the more often the nearer to one half
+    these are.
+    """
+
+    unit = "access"
+
+    def __init__(self, name: FeatureName, width: int) -> None:
+        super().__init__(name)
+        self.granularity, self.subgroup_size = Granularity("vector", width), width
+        self._narrow = [
+            LanesFeature(name, space, direction, "narrow", width) for space in SPACES for direction in DIRECTIONS
+        ]
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        total: Floats = np.asarray(0.0)
+        for access in counts.accesses:
+            if access.executions.unforeseen:
+                executed = self.granularity.executions(access.executions, self.name)(sizes)
+                total = total + executed * access.executions.unforeseen * self.weight(access, sizes)
+        return total
+
+    def weight(self, access: AccessCount, sizes: Sizes) -> Floats:
+        if access.direction == "atomic":
+            return np.asarray(1.0)
+        return sum(
+            (
+                each.weight(access, sizes)
+                for each in self._narrow
+                if (each.space, each.direction) == (access.space, access.direction)
+            ),
+            np.asarray(0.0),
+        )
 
 
 def moved_apart(access: AccessCount) -> float:
@@ -168,24 +204,27 @@ class LanesFamily(FeatureFamily):
         "f_mem_lanes_local_store_gathered_width:16",
         "f_mem_lanes_global_load_narrow_width:16",
         "f_mem_lanes_global_load_uniform_width:16",
+        "f_mem_lanes_branched_width:16",
     )
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
         """Yields none: how wide vectors are is known of a device only."""
         return ()
 
-    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> LanesFeature:
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> LanesFeature | BranchedFeature:
         found = by_role(name, words, self.role)
+        if BRANCHED in found:
+            return BranchedFeature(name, width_in(self, name, found))
         if missing := [role for role in ("space", "direction", "kind") if role not in found]:
             raise FeatureError(f"feature {name.text!r} says no {missing[0]}; write {self.examples[0]}")
         width = width_in(self, name, found)
-        return LanesFeature(name, found["space"], found["direction"], found["kind"], width, MASKED in found)
+        return LanesFeature(name, found["space"], found["direction"], found["kind"], width)
 
     def role(self, name: FeatureName, word: Word) -> tuple[str, str]:
-        for role, known in (("space", SPACES), ("direction", DIRECTIONS), ("kind", KINDS), (MASKED, (MASKED,))):
+        for role, known in (("space", SPACES), ("direction", DIRECTIONS), ("kind", KINDS), (BRANCHED, (BRANCHED,))):
             if word.condition is None and word.key in known:
                 return role, word.key
-        return width_role(name, word, (*SPACES, *DIRECTIONS, *KINDS, MASKED, "width:16"))
+        return width_role(name, word, (*SPACES, *DIRECTIONS, *KINDS, BRANCHED, "width:16"))
 
 
 def width_role(name: FeatureName, word: Word, known: tuple[str, ...]) -> tuple[str, str]:

@@ -60,6 +60,7 @@ WHOLE = ("int32", "uint32")
 MEASURED = """\
 group_sums turns:* tree:* index:wide,signed m:256,1024,4096 lsize_0:64 n:2^12,2^16,2^18
 records kind:* index:* bounce:* lsize_0:64 n:2^12,2^16,2^21
+selections space:* passed:* m:4,16 n:2^12,2^16
 texts done:* lengths:* dtype:* m:32,128 lsize_0:256 n:2^12,2^16
 windows border:* dtype:* index:* loops:written_out reach:0,1,2 n:128,512
 windows border:* dtype:float32,uint8 index:wide,signed loops:rolled reach:1,2 n:256
@@ -81,8 +82,10 @@ vector_add n:2^24,2^26
 BOUNDS = {
     "p_last": {"value": 1e-11, "min": 2e-12, "max": 1e-10},
     "p_memory": {"value": 5e-11, "min": 5e-12, "max": 3e-10},
+    "p_branched": {"value": 1.5e-9, "min": 1e-9, "max": 4e-9},
 }
-"""Seconds a byte that are physical: 10 to 500 GB/s from the last cache, 3 to 200 GB/s from memory."""
+"""What is physical: 10 to 500 GB/s from the last cache and 3 to 200 GB/s from memory, in seconds a byte; 16 to 40 clocks
+of two cores for a wrong guess, which every other branch is where half of the lanes take part."""
 
 
 def model_of(known: Processor) -> str:
@@ -123,7 +126,7 @@ divide   = busy * (full + {DIVIDED_AT_ONCE} / {lanes} * single) * ({operations(D
 apart    = busy * ({lanes} * full + left) * (p_gather * {moved("load_gathered")}
            + p_scatter * {moved("store_gathered")}
            + p_narrow * ({moved("load_narrow")} + {moved("store_narrow")})
-           + p_branched * ({moved("load_masked_narrow")} + {moved("store_masked_narrow")}))
+           + p_branched * f_mem_lanes_branched_{width})
 barriers = busy * p_barrier * f_sync_barrier_local
 moves    = vectors * (p_uniform * ({moved("load_uniform")} + {moved("store_uniform")})
            + p_load * {moved("load_unit")} + p_store * {moved("store_unit")}) + barriers

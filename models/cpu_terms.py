@@ -158,8 +158,8 @@ PARAMETERS: dict[str, Meaning] = {
     "p_mask": _price("conditions that lanes decide differently, which mask what stands behind them", "p_mask"),
     "p_turn": _price("iterations of loops that lanes end differently", "p_turn"),
     "p_branched": Meaning(
-        "loads and stores of numbers below 32 bits under a mask that data make, a branch for each lane",
-        advice="numbers of 32 bits, or the same store in both cases, would help",
+        "atomics, and loads and stores of numbers below 32 bits, under a mask that data make: a branch for each lane",
+        advice="numbers of 32 bits, counting in a register first, or the same store in both cases, would help",
         reads={"{:.3g} ns": "1e9 * p_branched * p_units"},
     ),
     "p_apart": Meaning(

@@ -67,9 +67,9 @@ class Executions:
 
     @property
     def unforeseen(self) -> float:
-        """The part of branches around it that nobody foresees: 0 where all work-items take part, or none, and 1 where
-        data let every other one."""
-        return 4 * self.share * (1 - self.share)
+        """Twice the part of branches around it that a processor foresees wrongly at best, as it guesses what is more
+        often the case: 0 where all work-items take part, or none, and 1 where data let every other one."""
+        return 2 * min(self.share, 1 - self.share)
 
     def replica(self, number: int) -> Executions:
         """Returns these executions in one of the replicas; themselves where they are no estimate."""

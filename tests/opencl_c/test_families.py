@@ -76,14 +76,14 @@ WRITTEN_IN_OPENCL = frozenset(
         *("straight_operations", "table_cipher", "work_group_size"),
         *("atomic_update", "constant_lookups", "decisions", "dependent_steps", "image_reads", "pointer_chase"),
         *("row_passes", "sparse_rows", "vector_functions", "windows"),
-        *("group_sums", "records", "texts"),
+        *("group_sums", "records", "selections", "texts"),
         *("private_array", "residency", "special_functions"),
     }
 )
 """Families that have no other form."""
 NUMBERS = ("float32", "int32", "uint32")
 """Types of which variants are counted."""
-OF_RANDOM_LENGTH = frozenset({"records", "sparse_rows", "texts"})
+OF_RANDOM_LENGTH = frozenset({"records", "selections", "sparse_rows", "texts"})
 """Families whose loops and conditions data decide, which are observed with other data than are verified."""
 DECIDED_BY_DATA = {"floyd_warshall": ("if (found < known)", 0.0)}
 """A branch whose probability the generator gives to Loopy, which its source cannot say."""

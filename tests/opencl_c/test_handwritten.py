@@ -26,6 +26,7 @@ IN_SOURCE = {
     "decisions",
     "group_sums",
     "records",
+    "selections",
     "texts",
     "dependent_steps",
     "image_reads",

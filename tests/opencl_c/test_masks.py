@@ -84,20 +84,35 @@ def test_masked_branches_are_those_that_lanes_may_decide_differently() -> None:
     assert counted(f"for (int k = l; k < n; ++k) {{ {ADD} }}", "f_branch_loop_masked") > 0
 
 
-@pytest.mark.parametrize(("often", "unforeseen"), [(0.0, 0.0), (0.25, 0.75), (0.5, 1.0), (1.0, 0.0)])
-def test_bytes_under_masks_of_data_count_as_far_as_nobody_foresees_them(often: float, unforeseen: float) -> None:
-    text = """__kernel void masks(__global const int *a, __global uchar *y)
+@pytest.mark.parametrize(("often", "unforeseen"), [(0.0, 0.0), (0.25, 0.5), (0.5, 1.0), (0.75, 0.5), (1.0, 0.0)])
+@pytest.mark.parametrize("done", ["y[3 * i] = 1;", "atomic_inc(&few);", "atomic_inc(&sums[i & 3]);"])
+def test_branches_lane_by_lane_count_as_far_as_nobody_foresees_them(done: str, often: float, unforeseen: float) -> None:
+    text = f"""__kernel void masks(__global const int *a, __global uchar *y, __global uint *sums)
+    {{
+        __local uint few;
+        const uint i = get_global_id(0);
+        if (a[i] > 0) {done}
+        sums[4 + i] = few;
+    }}"""
+    length = GROUPS * SIZE
+    extents = {"a": length, "y": 3 * length, "sums": 4 + length}
+    kernel = pm.Kernel.from_opencl(text, "masks", length, SIZE, extents, statistics={"if_5": often}).as_compiled()
+    branched = pm.feature(f"f_mem_lanes_branched_width:{WIDTH}").eval(kernel)
+    assert branched == pytest.approx(VECTORS * unforeseen)
+
+
+def test_words_under_masks_of_data_need_no_branches() -> None:
+    text = """__kernel void masks(__global const int *a, __global int *y)
     {
         const uint i = get_global_id(0);
         if (a[i] > 0) y[3 * i] = 1;
     }"""
     length = GROUPS * SIZE
     kernel = pm.Kernel.from_opencl(
-        text, "masks", length, SIZE, {"a": length, "y": 3 * length}, statistics={"if_4": often}
+        text, "masks", length, SIZE, {"a": length, "y": 3 * length}, statistics={"if_4": 0.5}
     ).as_compiled()
-    stored = pm.feature(f"f_mem_lanes_global_store_narrow_width:{WIDTH}").eval(kernel)
-    masked = pm.feature(f"f_mem_lanes_global_store_masked_narrow_width:{WIDTH}").eval(kernel)
-    assert (stored, masked) == pytest.approx((VECTORS, VECTORS * unforeseen))
+    assert pm.feature(f"f_mem_lanes_global_store_gathered_width:{WIDTH}").eval(kernel) == VECTORS
+    assert pm.feature(f"f_mem_lanes_branched_width:{WIDTH}").eval(kernel) == 0
 
 
 @pytest.mark.parametrize(
