@@ -13,6 +13,9 @@ from typing import NamedTuple, TypeAlias
 from perfmodel.opencl_c.types import Record, Type
 from perfmodel.opencl_c.visitor import Tree
 
+CHAIN = 64
+"""So many operators in a row (``a + b + c``) are as deep as they look; of longer rows, lowering makes parts."""
+
 
 class Place(NamedTuple):
     """A place tells where something stands in the user's source."""
