@@ -170,9 +170,9 @@ def test_it_travels_to_other_processes() -> None:
         ({"arguments": [GIVEN["arguments"][3]] * 2}, "kernel 'row_sums' has two arguments 'n'; rename one of them"),
         (
             {"arguments": ["n"]},
-            "argument 'n' of kernel 'row_sums' is no Array, Image, Scalar, Struct or LocalArray; give one by name",
+            "argument 'n' of kernel 'row_sums' is no Array, Image, Sampler, Scalar, Struct or LocalArray; give one",
         ),
-        ({"arguments": [Scalar(np.int32, "n")]}, "is no Array, Image, Scalar, Struct or LocalArray; give one by name"),  # type: ignore[arg-type]
+        ({"arguments": [Scalar(np.int32, "n")]}, "is no Array, Image, Sampler, Scalar, Struct or LocalArray; give one"),  # type: ignore[arg-type]
         (
             {"arguments": [Scalar("n", "whole")]},
             "argument 'n' of kernel 'row_sums' has dtype 'whole'; give one of int8",
