@@ -55,10 +55,10 @@ class OpenclCase(Case):
         return lowered_kernel(self.text, self.kernel, self._build_options)
 
     @property
-    def _build_options(self) -> list[str]:
+    def _build_options(self) -> tuple[str, ...]:
         """The case's options, and where headers lie that only a compiler can find."""
         needed = options_of_includes(self.folder / self.source, self.text, self._include_folders)
-        return [*self.options, *needed]
+        return (*self.options, *needed)
 
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:
