@@ -21,7 +21,7 @@ from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.kernels.source_words import is_cuda, split
 from perfmodel.opencl_c import lowered_kernel
-from perfmodel.opencl_c.types import Image, Pointer, Record, Vector
+from perfmodel.opencl_c.types import Image, Pointer, Record, Sampler, Vector
 
 
 def kernels_of(path: str, parsed: argparse.Namespace) -> dict[str, str]:
@@ -60,7 +60,7 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     others: dict[str, str] = {}
     for argument, value in pairs(parsed.arg, "--arg").items():
         type_ = types.get(argument)
-        if isinstance(type_, Image):
+        if isinstance(type_, Image | Sampler):
             extents[argument] = value
         elif isinstance(type_, Pointer):
             arrays[argument] = said = array_said(argument, value)

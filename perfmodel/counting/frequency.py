@@ -9,6 +9,8 @@ from operator import add, mul
 from typing import Any, TypeAlias
 
 ONE = Fraction(1)
+MOST_BITS = 256
+"""No frequency has a longer denominator: those of all branches that lead to a statement are multiplied."""
 Replica: TypeAlias = tuple[float, float, float, float]
 """A replica is a frequency by work-items, sub-groups, work-groups and the longest, as another sample would have shown
 it."""
@@ -76,11 +78,16 @@ class Frequency:
         is_known = self.longest is not None or other.longest is not None
         longest = operation(self.most, other.most) if is_known else None
         item, subgroup, group = map(operation, self.each, other.each)
-        return Frequency(item, subgroup, group, longest, replicas=replicas)
+        longest = None if longest is None else _short(longest)
+        return Frequency(_short(item), _short(subgroup), _short(group), longest, replicas=replicas)
 
 
 ALWAYS = Frequency()
 """The frequency of what nothing decides."""
+
+
+def _short(number: Fraction) -> Fraction:
+    return number if number.denominator.bit_length() <= MOST_BITS else Fraction(float(number))
 
 
 def _replica(numbers: Iterable[float]) -> Replica:

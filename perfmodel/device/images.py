@@ -1,4 +1,4 @@
-"""Device memory for a kernel's images, and copies between it and the host."""
+"""Device memory for a kernel's images, samplers of them, and copies between it and the host."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ _TYPES = {
 }
 _NORMALIZED = {"int8": "SNORM_INT8", "int16": "SNORM_INT16", "uint8": "UNORM_INT8", "uint16": "UNORM_INT16"}
 _ORDERS = {1: "R", 2: "RG", 4: "RGBA"}
+_ADDRESSING, _LINEAR = 0xE, 0x20
+_MODES = ("NONE", "CLAMP_TO_EDGE", "CLAMP", "REPEAT", "MIRRORED_REPEAT")
 _FORMS = {
     "image1d_t": "IMAGE1D",
     "image1d_buffer_t": "IMAGE1D_BUFFER",
@@ -53,6 +55,14 @@ def image_of(
         below = cl.Buffer(context, cl.mem_flags.READ_WRITE, n_bytes)  # held, as a descriptor doesn't
         described.buffer = below
     return cl.Image(context, cl.mem_flags.READ_WRITE, cl.ImageFormat(order, channel), desc=described)
+
+
+def sampler_of(context: Any, flags: int) -> Any:
+    """Returns a new sampler, of flags as OpenCL C numbers them."""
+    cl = opencl()
+    addressing = getattr(cl.addressing_mode, _MODES[(flags & _ADDRESSING) >> 1])
+    filtering = cl.filter_mode.LINEAR if flags & _LINEAR else cl.filter_mode.NEAREST
+    return cl.Sampler(context, bool(flags & 1), addressing, filtering)
 
 
 def copy(queue: Any, target: Any, source: Any) -> None:

@@ -197,7 +197,19 @@ class LocalArray:
         return int(self.n_bytes)
 
 
-Argument: TypeAlias = Array | Scalar | Struct | LocalArray
+@dataclass(frozen=True)
+class Sampler:
+    """A sampler says how images are read.
+
+    Attributes:
+        flags: as OpenCL C numbers them: ``CLK_ADDRESS_CLAMP | CLK_FILTER_LINEAR``.
+    """
+
+    name: str
+    flags: int
+
+
+Argument: TypeAlias = Array | Scalar | Struct | LocalArray | Sampler
 
 
 def scalars_of(argument: Argument | Derived) -> tuple[Scalar, ...]:

@@ -19,6 +19,7 @@ from perfmodel.kernels.arguments import (
     Array,
     Derived,
     LocalArray,
+    Sampler,
     Scalar,
     Struct,
     arrays_of,
@@ -108,6 +109,8 @@ class DeclaredProgram(ABC):
         match argument:
             case Array():
                 return replace(argument, extent=self._extents[argument.name].at(sizes))
+            case Sampler():
+                return argument
             case LocalArray():
                 return replace(argument, n_bytes=self._extents[argument.name].at(sizes))
             case Derived():
@@ -130,6 +133,8 @@ class DeclaredProgram(ABC):
                 f"argument {argument!r} of kernel {self.name!r} is no {', '.join(kinds)} or {last}; give one by name"
             )
         match argument:
+            case Sampler():
+                return argument
             case LocalArray():
                 return replace(argument, n_bytes=str(argument.n_bytes).strip())
             case Struct():

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from perfmodel.basics.errors import KernelError
 from perfmodel.counting.resampling import SAMPLES
 from perfmodel.device.buffers import random_values
-from perfmodel.kernels.arguments import Array, Image, LocalArray, Struct, check_known
+from perfmodel.kernels.arguments import Array, Image, LocalArray, Sampler, Struct, check_known
 from perfmodel.kernels.arguments import Scalar as Number
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.emulation_profile import EmulationProfile, frame
@@ -91,6 +91,8 @@ def emulate(
                 given[argument.name] = content
             case Number():
                 given[argument.name] = argument.number
+            case Sampler():
+                given[argument.name] = argument.flags
             case Struct():
                 given[argument.name] = argument.contents
             case LocalArray():

@@ -1,9 +1,9 @@
-"""Words say what an image argument is: ``image:rgba:unorm8:WIDTH:HEIGHT``."""
+"""Words say what an image or a sampler is: ``image:rgba:unorm8:WIDTH:HEIGHT``, ``sampler:linear:clamp``."""
 
 from __future__ import annotations
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.kernels.arguments import Image
+from perfmodel.kernels.arguments import Image, Sampler
 from perfmodel.opencl_c.types import Image as ImageType
 
 CHANNELS = {"r": 1, "rg": 2, "rgba": 4}
@@ -15,6 +15,19 @@ NUMBERS = {
     "snorm16": ("int16", True),
 }
 """Here each name of a channel's numbers has its meaning, as numpy's type and whether they are normalized."""
+FLAGS = {
+    "unnormalized": 0,
+    "normalized": 1,
+    "none": 0,
+    "clamp_to_edge": 2,
+    "clamp": 4,
+    "repeat": 6,
+    "mirrored_repeat": 8,
+    "nearest": 0x10,
+    "linear": 0x20,
+}
+"""Here each word of a sampler has its flag, as OpenCL C numbers it: coordinates, what lies outside, filters."""
+_FILTERS = FLAGS["nearest"] | FLAGS["linear"]
 AXES = ("WIDTH", "HEIGHT", "DEPTH")
 
 
@@ -43,3 +56,21 @@ def image_argument(name: str, type_: ImageType, said: object, is_output: bool) -
         normalized=is_normalized,
         form=type_.name,
     )
+
+
+def sampler_argument(name: str, said: object) -> Sampler:
+    """Returns the sampler that words say, such as ``sampler:normalized:linear:repeat``.
+
+    What is not said is unnormalized coordinates, the nearest pixel, and none outside.
+
+    Raises:
+        KernelError: for what is not understood.
+    """
+    word, *parts = [part.strip() for part in str(said).split(":")]
+    if word != "sampler" or not set(parts) <= FLAGS.keys():
+        raise KernelError(
+            f"argument {name!r} is a sampler, and said to be {said!r:.60}; write sampler, and behind colons what it is "
+            f"of {', '.join(FLAGS)}"
+        )
+    flags = sum(FLAGS[part] for part in set(parts))
+    return Sampler(name, flags if flags & _FILTERS else flags | FLAGS["nearest"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from perfmodel.basics.errors import KernelError
 from perfmodel.kernels.arguments import Argument, Array, LocalArray, Scalar, Struct, check_known
-from perfmodel.kernels.image_words import image_argument
+from perfmodel.kernels.image_words import image_argument, sampler_argument
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.source_words import source_text
 from perfmodel.opencl_c import lowered_kernel
@@ -217,7 +217,7 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
     """Returns the arguments as the source declares them.
 
     Args:
-        extents: elements of arrays, bytes of local memory, and what images are (``image:rgba:float32:n:n``).
+        extents: elements of arrays, bytes of local memory, what images and samplers are (``image:rgba:float32:n:n``).
 
     Raises:
         KernelError: for an array without extent, an extent of nothing, and arguments that no launch can give.
@@ -247,10 +247,7 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
                 said = extents.get(parameter.name, "nothing")
                 found.append(image_argument(parameter.name, parameter.type, said, parameter.name in stored))
             case _ if parameter.type == SAMPLER:
-                raise KernelError(
-                    f"argument {parameter.name!r} of kernel {kernel.name!r} is a sampler, which no launch can give; "
-                    "write it in the source, as const sampler_t"
-                )
+                found.append(sampler_argument(parameter.name, extents.get(parameter.name, "nothing")))
             case Record() | Vector():
                 found.append(_struct(parameter.name, parameter.type))
             case _:

@@ -17,7 +17,7 @@ from perfmodel.counting.symbolic import number
 from perfmodel.counting.usual_budget import USUAL, checked
 from perfmodel.counting.waits import Wait
 from perfmodel.device.launch_shape import check_shape
-from perfmodel.kernels.arguments import C_TYPES, Argument, Array, Derived, Image, LocalArray, Scalar, Struct
+from perfmodel.kernels.arguments import C_TYPES, Argument, Array, Derived, Image, LocalArray, Sampler, Scalar, Struct
 from perfmodel.kernels.declared_program import DeclaredProgram
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.size_expression import SizeExpression
@@ -41,8 +41,8 @@ class OpenCLProgram(DeclaredProgram):
         name: of the kernel in the source.
         global_size, local_size: work-items of the launch and of a work-group, an expression for each axis (or one
             for a single axis); the former has to be a multiple of the latter.
-        arguments: an `Array`, `Image`, `Scalar`, `Struct` or `LocalArray` of `perfmodel.kernels.arguments` for each
-            of the kernel's arguments, in its order.
+        arguments: an `Array`, `Image`, `Sampler`, `Scalar`, `Struct` or `LocalArray` of `perfmodel.kernels.arguments`
+            for each of the kernel's arguments, in its order.
         options: for the OpenCL compiler, such as ``-DWIDTH=8``.
         assumptions: what holds for the sizes, as expressions that are compared: ``"n % 16 == 0 and n >= m"``; other
             sizes are refused.
@@ -62,7 +62,7 @@ class OpenCLProgram(DeclaredProgram):
         KernelError: for what cannot be a kernel.
     """
 
-    KINDS = (Array, Image, Scalar, Struct, LocalArray)
+    KINDS = (Array, Image, Sampler, Scalar, Struct, LocalArray)
 
     def __init__(
         self,

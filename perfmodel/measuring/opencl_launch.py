@@ -11,9 +11,9 @@ import numpy as np
 from perfmodel.basics.errors import KernelError
 from perfmodel.device.buffers import SEED, random_values
 from perfmodel.device.device import Device
-from perfmodel.device.images import copy, image_of
+from perfmodel.device.images import copy, image_of, sampler_of
 from perfmodel.device.session import Session, failures_of
-from perfmodel.kernels.arguments import Array, Image, LocalArray, Scalar, Struct
+from perfmodel.kernels.arguments import Array, Image, LocalArray, Sampler, Scalar, Struct
 from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.prepared import item_bytes
 
@@ -55,6 +55,8 @@ def prepared(launch: Launch, device: Device) -> Iterator[OpenCLLaunch]:
                 session.buffers.fill(buffer, size, argument.dtype)
             buffers = {argument.name: buffer for argument, buffer in zip(arrays, lent, strict=True)}
             buffers |= {image.name: _image(launch, image, session) for image in images}
+            samplers = [argument for argument in launch.arguments if isinstance(argument, Sampler)]
+            buffers |= {each.name: sampler_of(session.context, each.flags) for each in samplers}
             _set_arguments(launch, kernel, buffers)
             yield OpenCLLaunch(launch, session, kernel, buffers)
 
@@ -103,6 +105,9 @@ def _set_arguments(launch: Launch, kernel: Any, buffers: Mapping[str, Any]) -> N
             match argument:
                 case Array():
                     form = f"an array of {argument.dtype}"
+                    kernel.set_arg(position, buffers[argument.name])
+                case Sampler():
+                    form = "a sampler"
                     kernel.set_arg(position, buffers[argument.name])
                 case Scalar():
                     form = f"the scalar {argument.value} of {argument.dtype}"

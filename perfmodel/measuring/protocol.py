@@ -15,7 +15,7 @@ import numpy as np
 from perfmodel.basics.errors import KernelError, MeasurementError, nearest
 from perfmodel.device.device import CUDA, OPENCL, Device
 from perfmodel.device.launch_shape import check_shape
-from perfmodel.kernels.arguments import Array, LocalArray, Struct, check_known
+from perfmodel.kernels.arguments import Array, LocalArray, Sampler, Struct, check_known
 from perfmodel.kernels.launch import PTX, Launch
 from perfmodel.measuring import cuda_launch, opencl_launch
 from perfmodel.measuring.prepared import Prepared, item_bytes
@@ -211,7 +211,7 @@ def array_bytes(launch: Launch) -> int:
 def _check_arrays(launch: Launch, device: Device) -> None:
     held = [array for argument in launch.arguments if isinstance(argument, Struct) for array in argument.arrays]
     for argument in (*launch.arguments, *held):
-        if isinstance(argument, Struct):
+        if isinstance(argument, Struct | Sampler):
             continue
         if isinstance(argument, LocalArray):
             if argument.size < 1:

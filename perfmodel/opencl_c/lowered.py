@@ -43,9 +43,9 @@ class MemoryObject:
     """A memory object has an address: an array, a struct, a union, or a variable whose address is taken.
 
     Attributes:
-        space: ``private``, ``local`` or ``constant``.
-        offset: in bytes, in the frame of its space.
-        initial: for constant memory: (byte offset, scalar, vector or pointer type, value) of each leaf that isn't zero.
+        space: ``private``, ``local``, ``constant``, or ``global`` for variables of the program that can be written.
+        offset: in bytes, in the frame of its space; those of the program have one frame.
+        initial: of the program's: (byte offset, scalar, vector or pointer type, value) of each leaf that isn't zero.
         parameter: position of the kernel's parameter that it holds (a struct by value); None if it is none.
     """
 
@@ -55,6 +55,11 @@ class MemoryObject:
     offset: int
     initial: tuple[tuple[int, Type, Number | tuple[Number, ...]], ...] = ()
     parameter: int | None = None
+
+    @property
+    def is_of_program(self) -> bool:
+        """Returns whether it is there before and after the kernel, and all work-items see it."""
+        return self.space in ("constant", "global")
 
 
 # --- expressions
@@ -405,7 +410,7 @@ class LoweredKernel:
 
     Attributes:
         registers, objects: all of them.
-        private_bytes, local_bytes, constant_bytes: sizes of the frames.
+        private_bytes, local_bytes, constant_bytes: sizes of the frames, the last one that of the program's variables.
         accesses, branches, blocks, barriers: how many there are.
         work_group, subgroup_size: of ``reqd_work_group_size`` and ``intel_reqd_sub_group_size``.
         is_exact: whether it was built with ``-cl-fp32-correctly-rounded-divide-sqrt``.

@@ -13,6 +13,9 @@ from typing import NamedTuple, TypeAlias
 from perfmodel.opencl_c.types import Record, Type
 from perfmodel.opencl_c.visitor import Tree
 
+CHAIN = 64
+"""So many operators in a row (``a + b + c``) are as deep as they look; of longer rows, lowering makes parts."""
+
 
 class Place(NamedTuple):
     """A place tells where something stands in the user's source."""
@@ -30,8 +33,8 @@ class Variable:
     """A variable or parameter is equal only to itself.
 
     Attributes:
-        space: ``private``, ``local``, or ``constant`` (tables in constant memory).
-        initial: of a constant table or an initialized variable.
+        space: ``private``, ``local``, ``constant`` (tables in constant memory), or ``global`` (of the program).
+        initial: of a variable of the program, or an initialized variable.
         is_restrict: whether it is a parameter declared so: a pointer to what no other pointer leads to.
     """
 

@@ -72,14 +72,13 @@ def children(node: Tree) -> list[Any]:
 def walk(node: Tree) -> Iterator[Any]:
     """Iterates over a node and all within it, children first."""
     found: list[Any] = []
-    _gather(node, found)
+    waiting = [node]
+    while waiting:  # the last child first, and backwards in the end
+        each = waiting.pop()
+        found.append(each)
+        waiting += children(each)
+    found.reverse()
     return iter(found)
-
-
-def _gather(node: Tree, found: list[Any]) -> None:
-    for child in children(node):
-        _gather(child, found)
-    found.append(node)
 
 
 def rebuilt(node: N, visit: Callable[[Any], Any]) -> N:

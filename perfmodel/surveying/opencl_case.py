@@ -13,7 +13,7 @@ from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_file import opencl_program, options_of_includes, read_source
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.types import Image as ImageType
-from perfmodel.opencl_c.types import Pointer, numpy_type
+from perfmodel.opencl_c.types import Pointer, Sampler, numpy_type
 from perfmodel.surveying.case import Case
 from perfmodel.surveying.contents import checked, contents, pixels
 
@@ -52,9 +52,13 @@ class OpenclCase(Case):
         Raises:
             SourceError: for what is no OpenCL C, or not supported, with line and column.
         """
-        text, path = self.text, self.folder / self.source
-        options = [*self.options, *options_of_includes(path, text, self._include_folders)]
-        return lowered_kernel(text, self.kernel, options)
+        return lowered_kernel(self.text, self.kernel, self._build_options)
+
+    @property
+    def _build_options(self) -> tuple[str, ...]:
+        """The case's options, and where headers lie that only a compiler can find."""
+        needed = options_of_includes(self.folder / self.source, self.text, self._include_folders)
+        return (*self.options, *needed)
 
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -84,7 +88,7 @@ class OpenclCase(Case):
         check_known(self.kernel, self.arguments, [each.name for each in parameters])
         for parameter in parameters:
             name, said = parameter.name, self._said(parameter.name)
-            if isinstance(parameter.type, ImageType):
+            if isinstance(parameter.type, ImageType | Sampler):
                 extents[name] = said
             elif not isinstance(parameter.type, Pointer):
                 scalars[name] = said
@@ -97,7 +101,7 @@ class OpenclCase(Case):
         return Kernel(program, {"generator": self.name}, None, **scalars)
 
     def build(self, device: Device) -> None:
-        device.session().kernel(self.text, self.kernel, self.options)
+        device.session().kernel(self.text, self.kernel, self._build_options)
 
     def uncontracted(self, launch: Launch) -> Launch:
         return replace(launch, source=AS_WRITTEN + launch.source)

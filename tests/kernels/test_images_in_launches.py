@@ -152,10 +152,3 @@ def test_what_is_no_image_is_refused(said: str, words: str) -> None:
 def test_contents_of_another_size_are_refused() -> None:
     with pytest.raises(KernelError, match=r"of shape \(100, 100, 4\); give an array of these"):
         pm.emulate(median(), {"photo": np.zeros((100, 100), np.uint8)})
-
-
-def test_a_sampler_that_a_launch_would_give_is_refused() -> None:
-    source = MEDIAN.replace("const int n)", "const int n, sampler_t given)").replace("photo, at_pixels", "photo, given")
-    images = {"photo": "image:r:float32:n:n", "out": "image:r:float32:n:n"}
-    with pytest.raises(KernelError, match="is a sampler, which no launch can give; write it in the source"):
-        pm.Kernel.from_opencl(source, "median", (GLOBAL, GLOBAL), (16, 16), images, n=64)

@@ -170,9 +170,9 @@ def test_it_travels_to_other_processes() -> None:
         ({"arguments": [GIVEN["arguments"][3]] * 2}, "kernel 'row_sums' has two arguments 'n'; rename one of them"),
         (
             {"arguments": ["n"]},
-            "argument 'n' of kernel 'row_sums' is no Array, Image, Scalar, Struct or LocalArray; give one by name",
+            "argument 'n' of kernel 'row_sums' is no Array, Image, Sampler, Scalar, Struct or LocalArray; give one",
         ),
-        ({"arguments": [Scalar(np.int32, "n")]}, "is no Array, Image, Scalar, Struct or LocalArray; give one by name"),  # type: ignore[arg-type]
+        ({"arguments": [Scalar(np.int32, "n")]}, "is no Array, Image, Sampler, Scalar, Struct or LocalArray; give one"),  # type: ignore[arg-type]
         (
             {"arguments": [Scalar("n", "whole")]},
             "argument 'n' of kernel 'row_sums' has dtype 'whole'; give one of int8",
@@ -391,7 +391,7 @@ def test_a_macro_may_name_an_included_file(tmp_path: Path, cpu: Device) -> None:
     knl = pm.Kernel.from_opencl(source, "scale", 32, 16, **given, folders=[tmp_path], n=20, by=3.0)
     arrays: dict[str, Any] = {"v": np.arange(80, dtype=np.float32), "p": np.zeros(32, np.uint8)}
     np.testing.assert_array_equal(run_launch(knl.launch(), cpu, arrays)["v"], 6 * arrays["v"])
-    with pytest.raises(SourceError, match=r"lies outside the folders given|looked in no folder"):
+    with pytest.raises(SourceError, match=r"lies outside the folders given|not in the folders that are given"):
         pm.Kernel.from_opencl(source, "scale", 32, 16, **given, n=20, by=3.0)
 
 

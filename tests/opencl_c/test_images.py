@@ -9,8 +9,12 @@ import pyopencl as cl
 import pytest
 from numpy.typing import NDArray
 
+from perfmodel import Kernel
+from perfmodel import emulate as pm_emulate
+from perfmodel.basics.errors import KernelError
 from perfmodel.counting.symbolic import name
 from perfmodel.device import Device
+from perfmodel.measuring.protocol import run_launch
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.emulation import Emulation, Image, Zeros, emulate
@@ -179,3 +183,22 @@ def test_accesses_are_counted_by_their_coordinates() -> None:
         assert strides == {0: 1, 1: low.IMAGE_ROW}
         assert access.footprint is not None
         assert access.footprint(size) == [pixels]
+
+
+@pytest.mark.parametrize("words", ["sampler", "sampler:linear:clamp", "sampler:repeat:normalized:linear"])
+def test_samplers_may_be_arguments_of_launches(cpu: Device, words: str) -> None:
+    scale = "0.07f" if "normalized" in words else "1.0f"
+    offset = "+ 8" if words == "sampler" else ""  # outside of it, nothing says what is read
+    read = f"read_imagef(im, given, (float2)(u {offset}, v {offset}))"
+    source = READ.format(before="", type="float4", scale=scale, read=read)
+    kernel = Kernel.from_opencl(source, "k", 1024, 32, {"im": "image:rgba:float32:40:40", "out": 1024, "given": words})
+    arrays = {"im": RNG.random((40, 40, 4), dtype=np.float32), "out": np.zeros(4096, np.float32)}
+    found = pm_emulate(kernel, arrays, groups="all").array("out")
+    np.testing.assert_allclose(run_launch(kernel.launch(), cpu, arrays)["out"].ravel(), found.ravel(), atol=1e-4)
+
+
+def test_samplers_that_are_not_understood_say_what_to_write() -> None:
+    source = READ.format(before="", type="float4", scale="1.0f", read="read_imagef(im, given, (float2)(u, v))")
+    for given in ({}, {"given": "sampler:liner"}, {"given": "linear"}):
+        with pytest.raises(KernelError, match="write sampler, and behind colons what it is of unnormalized, "):
+            Kernel.from_opencl(source, "k", 1024, 32, {"im": "image:rgba:float32:40:40", "out": 1024, **given})

@@ -122,3 +122,11 @@ def test_loops_may_have_any_names() -> None:
         counts.append([pm.feature(name).eval(kernel) for name in features])
     assert counts[0][0] == 512 * 8 * 7
     assert counts[1:] == counts[:1] * 4
+
+
+def test_long_loops_that_data_leave_count_as_often_as_they_are_seen() -> None:
+    body = "for (int j = 0; j < 200.0f; ++j) { s += a[i + j]; if (a[i + j] > 1.45f) { s += 1.0f; break; } }"
+    kernel = pm.Kernel.from_opencl(FRAME.format(body), "k", "n", GROUP, ARRAYS, n=ITEMS, m=200)
+    operations = pm.emulate(kernel, groups="all").operations
+    added = operations.set_index(["kind", "dtype"])["count"]["add", "float32"] * ITEMS / GROUP
+    assert pm.feature("f_op_float32_add").eval(kernel.as_observed()) == pytest.approx(added)

@@ -32,6 +32,8 @@ from tests.opencl_c.refusing import refusal
         ("\n#define A(x, y) x##y\n#define B A(1, A(2, 3))\nA(4, 5)\n", [], 45),
         ("\n#define V(f, ...) f(__VA_ARGS__)\n#define SUM(a, b, c) a + b + c\nV(SUM, 1, (2, 3), 4)\n", [], 8),
         ("\n#define X X + 1\n#define Y 5\n#undef Y\n#ifndef Y\n9\n#elif 1\n8\n#endif\n", [], 9),
+        ("\n#define V(f, rest...) f(rest)\n#define SUM(a, b, c) a + b + c\nV(SUM, 1, (2, 3), 4)\n", [], 8),
+        ("\n#define V(rest...) SUM(rest)\n#define SUM(a, b, c) a + b + c\nV(1, 2, 5)\n", [], 8),
         (
             "\n#if 0\ndon't \" #else\n#elif (3 > 2 ? 2 : 0) == 2 && 'a' == 97 && 1 << 4 == 16 && -7 / 2 == -3\n4\n"
             "#endif\n",
@@ -98,7 +100,7 @@ def test_includes_come_from_the_given_folders_alone(tmp_path: Path) -> None:
     named = f"#define NAME(x) #x\n#define PATH(x) NAME(x)\n#include PATH({inner}/a.h)\n"
     assert list(read(f"{named}{named}", [], [inner]).functions) == ["c"]
     assert "lies outside the folders given" in refusal(f'#include "{secret}"', folders=[inner]).reason
-    assert "looked in no folder: give one by -I or folders" in refusal('#include "a.h"').reason
+    assert "is not in the folders that are given: give its own by -I or folders" in refusal('#include "a.h"').reason
     assert "did you mean 'a.h'?" in refusal('\n #include "aa.h"', folders=[inner]).reason
     for name in (str(secret), "../secret.h", "link.h", "deep/../../secret.h"):
         fault = refusal(f'\n#include "{name}"', folders=[inner])

@@ -9,14 +9,14 @@ from typing import Any
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.device import CUDA, Device
-from perfmodel.kernels.arguments import Argument, Array, Image, LocalArray, Scalar, Struct
+from perfmodel.kernels.arguments import Argument, Array, Image, LocalArray, Sampler, Scalar, Struct
 from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.isolation.serving import Answers, Message
 from perfmodel.measuring.protocol import Protocol, Timing, time_launch
 
 Timer = Callable[[Launch, Protocol], Timing]
 
-_FORMS: dict[str, type[Any]] = {form.__name__: form for form in (Array, Image, Scalar, Struct, LocalArray)}
+_FORMS: dict[str, type[Any]] = {form.__name__: form for form in (Array, Image, Sampler, Scalar, Struct, LocalArray)}
 
 
 def device_timer(device: Device) -> Timer:

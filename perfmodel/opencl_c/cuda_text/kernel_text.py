@@ -122,7 +122,7 @@ class _Printer:
             else:
                 before.append(f"struct s{position} {{ __align__({type_.alignment}) char bytes[{type_.size}]; }};")
                 given.append(f"const s{position} {name}")
-        before += [self.constant(each) for each in self.kernel.objects if each.space == "constant"]
+        before += [self.constant(each) for each in self.kernel.objects if each.is_of_program]
         group = self.kernel.work_group
         bounds = f" __launch_bounds__({math.prod(group)})" if group else ""
         head = f'extern "C" __global__ void{bounds} printed({", ".join(given)}) {{'
@@ -135,7 +135,7 @@ class _Printer:
 
     def declared(self) -> None:
         for each in self.kernel.objects:
-            if each.space == "constant":
+            if each.is_of_program:
                 continue
             word = "__shared__ " if each.space == "local" else ""
             element, count = self.room(each)
@@ -169,15 +169,16 @@ class _Printer:
         return [f" = *({name} *)({parameter}.bytes + {first + place * element.size})" for place in range(len(names))]
 
     def constant(self, each: low.MemoryObject) -> str:
-        """Returns the declaration of an object in constant memory, with its contents."""
+        """Returns the declaration of a variable of the program, with its contents."""
         held = bytes_of(each)
         if held is None:
-            raise SourceError("addresses in constant memory have no form in CUDA C++ here")
+            raise SourceError("addresses in variables of the program have no form in CUDA C++ here")
         element, count = self.room(each)
         numbers = np.frombuffer(held.ljust(element.size * count, b"\0"), element.numpy, count)
         contents = ", ".join(literal(element, number) for number in numbers.tolist())
         name = f"{NAMES[element.dtype]} {self.objects[each]}[{count}]"
-        return f"__constant__ __align__({each.type.alignment}) const {name} = {{{contents}}};"
+        words = ("__constant__", "const ") if each.space == "constant" else ("__device__", "")
+        return f"{words[0]} __align__({each.type.alignment}) {words[1]}{name} = {{{contents}}};"
 
     # --- statements
 

@@ -15,7 +15,7 @@ from perfmodel.opencl_c.emulation.memory import ADDRESS_BITS, Buffer, Region
 from perfmodel.opencl_c.types import Scalar, Type, Vector, element_of
 
 CONSTANTS = 1
-"""The buffer that holds the program's constant tables has this number."""
+"""The buffer that holds the program's own variables has this number."""
 FRAME_ALIGNMENT = 128
 
 
@@ -38,7 +38,7 @@ class Regions:
         layout, buffers, local, private, by_number: of the batch that runs; `by_number` has the buffers of global and
             constant memory.
         has_wide_buffers: 32 bits may not count their bytes.
-        parts: of local and constant variables, where they start and end.
+        parts: of local variables and those of the program, where they start and end.
         unit, local_unit: bytes of the smallest number that is accessed in global and in local memory.
     """
 
@@ -65,7 +65,7 @@ class Regions:
         for object_ in kernel.objects:
             # Objects of one name come from a function that is called more than once: any of them may be meant.
             first, last = object_.offset, object_.offset + object_.type.size
-            if object_.space == "constant":
+            if object_.is_of_program:
                 first, last = constant_address(first), constant_address(last)
             known = self.parts.get((object_.space, object_.name), (first, last))
             self.parts[object_.space, object_.name] = min(first, known[0]), max(last, known[1])
@@ -79,7 +79,7 @@ class Regions:
         self._loaded, self._stored = _touching(kernel, ("load",)), _touching(kernel, ("store", "atomic"))
         # An access may go to one buffer now and another then, with the same distance between the groups' marks.
         self._is_anywhere = None in self._loaded | self._stored
-        self._tables = [object_.name for object_ in kernel.objects if object_.space == "constant"]
+        self._tables = [object_.name for object_ in kernel.objects if object_.is_of_program]
         self._has_local = any(access.space == "local" for access in kernel.accesses)
 
     def hold(self, buffers: Mapping[str, Buffer], constants: Buffer, layout: Layout) -> None:

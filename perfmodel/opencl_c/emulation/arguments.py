@@ -80,7 +80,7 @@ class Bound:
     """Holds all arguments of a launch.
 
     Attributes:
-        buffers: by parameter. constants: the program's tables.
+        buffers: by parameter. constants: the program's tables and variables.
         locals: of each parameter in local memory, where it starts and ends in the frame; `local_bytes` is the frame's.
         values: what registers of parameters start with, by position.
         private: bytes of parameters that lie in private memory, by position.
@@ -167,7 +167,7 @@ def _memory(argument: Argument) -> object:
 def _constants(kernel: low.LoweredKernel) -> Buffer:
     buffer = Buffer("constant memory", CONSTANTS, kernel.constant_bytes, None)
     for object_ in kernel.objects:
-        if object_.space != "constant":
+        if not object_.is_of_program:
             continue
         for offset, type_, value in object_.initial:
             data = _bytes_of(type_, value)

@@ -312,7 +312,9 @@ def _variables(kernel: low.LoweredKernel, bound: Bound) -> tuple[tuple[str, str]
     types = {parameter.name: parameter.type for parameter in kernel.parameters}
     found = [(type_.space if isinstance(type_ := types[name], Pointer) else "global", name) for name in bound.buffers]
     found += [("local", name) for name in bound.locals]
-    found += [(object_.space, object_.name) for object_ in kernel.objects if object_.space in ("local", "constant")]
+    found += [
+        (object_.space, object_.name) for object_ in kernel.objects if object_.is_of_program or object_.space == "local"
+    ]
     return tuple(dict.fromkeys(found))
 
 

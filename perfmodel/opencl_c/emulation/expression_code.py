@@ -177,7 +177,7 @@ class Expressions:
     @_text.on(low.Address)
     def _address(self, expression: low.Address) -> str:
         object_ = expression.object
-        offset = constant_address(object_.offset) if object_.space == "constant" else object_.offset
+        offset = constant_address(object_.offset) if object_.is_of_program else object_.offset
         return self._number(np.int64(offset))
 
     @_text.on(low.Load)

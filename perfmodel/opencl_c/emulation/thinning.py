@@ -51,7 +51,7 @@ class Turn:
             that are still `ahead`.
         before: what was counted before it.
         work: that was left at the end of the iteration before.
-        length: iterations of a part.
+        least: iterations that are too few to leave some out. length: iterations of a part.
     """
 
     values: tuple[Values, ...]
@@ -60,6 +60,7 @@ class Turn:
     others: Integers | None = None
     ahead: Integers | None = None
     before: tuple[Totals, Totals] | None = None
+    least: int = 0
     length: int = 0
     is_over: bool = False
 
@@ -98,17 +99,17 @@ class Thinning:
             return turn, None
         if not turn.steps:
             turn.steps = tuple(now - before for now, before in zip(values, turn.values, strict=True))
-            turn.length = max(_LEAST, -int(-_WORTH * self._looking // (turn.work - work)))
+            turn.least = max(_LEAST, -int(-_WORTH * self._looking // (turn.work - work)))
         skipped = np.zeros(self.layout.lanes, np.int64)
         if turn.ahead is not None:
             self._count_others(plan, turn)
             skipped += np.where(mask.bits, turn.ahead, 0)
         left = np.where(mask.bits, self._left(plan.operator, turn, bound, values) - skipped, 0)
         most = int(left.max())
-        if most < turn.length:
+        if most < turn.least or most < min(turn.length, _SAMPLES * turn.least):
             turn.is_over = True
         else:
-            turn.length = max(turn.length, -(-most // self._samples(work)))
+            turn.length = max(turn.least, turn.length, -(-most // self._samples(work)))
             part = np.minimum(left, turn.length)
             first = np.clip(self._random.integers(turn.length), 0, np.maximum(part - 1, 0))
             skipped += first

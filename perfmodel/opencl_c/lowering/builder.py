@@ -73,8 +73,9 @@ class Emission:
         parameter: int | None = None,
         initial: tuple[tuple[int, Type, low.Number | tuple[low.Number, ...]], ...] = (),
     ) -> low.MemoryObject:
-        offset = aligned(self.bytes[space], variable.type.alignment)
-        self.bytes[space] = offset + variable.type.size
+        frame = "constant" if space == "global" else space
+        offset = aligned(self.bytes[frame], variable.type.alignment)
+        self.bytes[frame] = offset + variable.type.size
         found = low.MemoryObject(
             name=variable.name, type=variable.type, space=space, offset=offset, initial=initial, parameter=parameter
         )

@@ -10,20 +10,22 @@ from perfmodel.opencl_c.types import Array, Pointer, Record, Scalar, Type, Vecto
 from perfmodel.opencl_c.visitor import children, walk
 
 _PURE = (
-    *(syn.Constant, syn.Swizzle, syn.Unary, syn.Convert, syn.Binary, syn.Logical, syn.Conditional, syn.Shift),
+    *(syn.Constant, syn.Swizzle, syn.Unary, syn.Convert, syn.Logical, syn.Conditional, syn.Shift),
     *(syn.VectorLiteral, syn.BuiltinCall),
 )
 
 
 def is_simple(expression: syn.Expression, is_in_memory: Callable[[syn.Variable], bool]) -> bool:
     """Returns whether it may be evaluated though C would not: nothing is read from memory, changed, or can fail."""
+    while isinstance(expression, syn.Binary) and (expression.operator not in "/%" or is_float(expression.type)):
+        if not is_simple(expression.right, is_in_memory):
+            return False
+        expression = expression.left
     match expression:
         case syn.Name():
             return not is_in_memory(expression.variable)
         case syn.Decay():
             return isinstance(expression.array, syn.Name)
-        case syn.Binary() if expression.operator in "/%" and not is_float(expression.type):
-            return False
         case syn.BuiltinCall() if not _is_of_values(expression):
             return False
     return isinstance(expression, _PURE) and all(is_simple(part, is_in_memory) for part in children(expression))

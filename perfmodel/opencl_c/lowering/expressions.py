@@ -231,8 +231,15 @@ class Expressions:
         return low.Read(result.type, result)
 
     def binary(self, expression: syn.Binary) -> low.Expression:
-        left, right = self.value(expression.left), self.value(expression.right)
-        return folded(low.Binary(expression.type, expression.operator, left, right))
+        chain = [expression]
+        while isinstance(left := chain[-1].left, syn.Binary) and left.operator not in COMPARISONS:
+            chain.append(left)
+        value = self.value(left)
+        for count, each in enumerate(reversed(chain), start=1):
+            value = folded(low.Binary(each.type, each.operator, value, self.value(each.right)))
+            if count % syn.CHAIN == 0 and count < len(chain):
+                value = self.out.held(value, "_part")
+        return value
 
     def picked(self, expression: syn.Swizzle) -> low.Expression:
         if is_lvalue(expression):

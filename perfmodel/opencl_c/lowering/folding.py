@@ -84,11 +84,19 @@ def as_constant(expression: syn.Expression) -> low.Number | tuple[low.Number, ..
         case syn.Unary(type=Scalar() as type_) if expression.operator in INVERTED:
             value = as_constant(expression.operand)
             return number_as(INVERTED[expression.operator](value), type_) if isinstance(value, int) else None
-        case syn.Binary(type=Scalar() as type_):
-            left, right = as_constant(expression.left), as_constant(expression.right)
-            if isinstance(left, int | float) and isinstance(right, int | float):
-                return combined(expression.operator, left, right, type_)
-            return None
+        case syn.Binary():
+            row = [expression]
+            while isinstance(left := row[-1].left, syn.Binary):
+                row.append(left)
+            value = as_constant(left)
+            for each in reversed(row):
+                right = as_constant(each.right)
+                if not isinstance(each.type, Scalar) or not isinstance(value, int | float):
+                    return None
+                if not isinstance(right, int | float):
+                    return None
+                value = combined(each.operator, value, right, each.type)
+            return value
         case syn.Convert(type=Vector() as type_):
             value = as_constant(expression.operand)
             return (value,) * type_.width if isinstance(value, int | float) else value

@@ -35,11 +35,18 @@ def addressed_variables(unit: syn.Unit) -> frozenset[syn.Variable]:
     return frozenset(found)
 
 
-def _search(node: Tree, found: set[syn.Variable]) -> None:
+def _search(body: Tree, found: set[syn.Variable]) -> None:
+    waiting = [body]
+    while waiting:
+        waiting += _searched(waiting.pop(), found)
+
+
+def _searched(node: Tree, found: set[syn.Variable]) -> list[Tree]:
+    """Adds what a node itself takes the address of, and returns the nodes within it that may take some as well."""
     inner = children(node)
     match node:
         case syn.BuiltinCall(name="wait_group_events"):
-            return
+            return []
         case syn.BuiltinCall() if node.name in BY_POINTER or node.name.startswith("atomic_compare_exchange"):
             # What these store is a value of its own, so that their target may stay without an address.
             position = -1 if node.name in BY_POINTER else 1
@@ -55,5 +62,4 @@ def _search(node: Tree, found: set[syn.Variable]) -> None:
                 found.add(target.variable)
         case syn.Declare() if node.variable.initial is not None:
             inner.append(node.variable.initial)
-    for child in inner:
-        _search(child, found)
+    return inner

@@ -42,9 +42,7 @@ def _text(expression: syn.Expression) -> str:
         case syn.Unary():
             return f"{expression.operator}{_inner(expression.operand)}"
         case syn.Binary() | syn.Logical():
-            own = BINDING[expression.operator]
-            left, right = _operand(expression.left, own), _operand(expression.right, own + 1)
-            return f"{left} {expression.operator} {right}"
+            return _row(expression)
         case syn.PointerDifference():
             return f"{_inner(expression.left)} - {_inner(expression.right)}"
         case syn.Conditional():
@@ -71,18 +69,37 @@ def _text(expression: syn.Expression) -> str:
             return f"({expression.type}){{…}}"
 
 
-def _operand(expression: syn.Expression, least: int) -> str:
-    """Returns an operand's text, in brackets if it binds less than `least`."""
+def _row(expression: syn.Binary | syn.Logical) -> str:
+    """Returns the text of operators in a row, or of so many of them that it is too long anyway."""
+    row = [expression]
+    while isinstance(left := _unconverted(row[-1].left), syn.Binary | syn.Logical):
+        if BINDING[left.operator] < BINDING[row[-1].operator]:
+            break
+        row.append(left)
+    text = _inner(left)
+    for each in reversed(row):
+        text = f"{text} {each.operator} {_operand(each.right, BINDING[each.operator] + 1)}"
+        if len(text) > MOST:
+            break
+    return text
+
+
+def _unconverted(expression: syn.Expression) -> syn.Expression:
     while isinstance(expression, syn.Convert):
         expression = expression.operand
+    return expression
+
+
+def _operand(expression: syn.Expression, least: int) -> str:
+    """Returns an operand's text, in brackets if it binds less than `least`."""
+    expression = _unconverted(expression)
     if isinstance(expression, syn.Binary | syn.Logical) and BINDING[expression.operator] >= least:
         return _text(expression)
     return _inner(expression)
 
 
 def _inner(expression: syn.Expression) -> str:
-    while isinstance(expression, syn.Convert):
-        expression = expression.operand
+    expression = _unconverted(expression)
     text = _text(expression)
     is_element = isinstance(expression, syn.Dereference) and isinstance(expression.pointer, syn.Shift)
     return text if isinstance(expression, _ATOMS) or is_element else f"({text})"

@@ -94,7 +94,7 @@ class Lowering:
             self.out.frame.variables[parameter] = register
 
     def table(self, table: syn.Variable) -> low.MemoryObject:
-        """Returns a program-scope variable in constant memory, whose initial values are known before anything runs."""
+        """Returns a variable of the program, whose initial values are known before anything runs."""
         initial = []
         if isinstance(table.initial, syn.InitializerList):
             given: Iterable[tuple[int, syn.Expression]] = table.initial.leaves
@@ -110,7 +110,7 @@ class Lowering:
             if not isinstance(expression.type, Scalar | Vector | Pointer):
                 raise SourceError(f"{table.name!r} is initialized by a {expression.type}; write numbers", *table.place)
             initial.append((offset, expression.type, value))
-        return self.out.memory_object(table, "constant", initial=tuple(initial))
+        return self.out.memory_object(table, table.space, initial=tuple(initial))
 
     # --- statements
 

@@ -18,6 +18,7 @@ from perfmodel.opencl_c.reading.reading_context import ReadingContext
 # clang's numbers of the operators.
 _ARITHMETIC = ["*", "/", "%", "+", "-", "<<", ">>"]
 _BINARY = dict(enumerate([*_ARITHMETIC, "<=>", "<", ">", "<=", ">=", "==", "!=", "&", "^", "|"], 3))
+_OPERATIONS = {kind for kind, sign in _BINARY.items() if sign in (*_ARITHMETIC, "&", "^", "|")}
 _LOGICAL = {20: "&&", 21: "||"}
 _ASSIGN, _COMMA = 22, 33
 _COMPOUND = dict(enumerate([*_ARITHMETIC, "&", "^", "|"], 23))
@@ -230,10 +231,31 @@ class Expressions:
         return sx.Unary(type_, place, _UNARY[kind], operand)
 
     def binary(self, item: Item) -> sx.Expression:
+        """Reads operators in a row (``a + b + c``), of which lowering makes parts, as one after the other."""
+        context, depth, chain = self.context, self.context.depth, [item]
+        while self.is_operation(chain[-1].children[0]):
+            chain.append(chain[-1].children[0])
+        context.set_depth(depth + min(len(chain) - 1, sx.CHAIN), item.start)
+        value = self.read(chain[-1].children[0])
+        for above, each in reversed(list(enumerate(chain))):
+            context.set_depth(depth + min(above, sx.CHAIN), each.start)
+            value = self.joined(each, value, self.read(each.children[1]))
+        context.depth = depth
+        return value
+
+    def is_operation(self, item: Item) -> bool:
+        """Returns whether an item is an operation on numbers whose result is one of their kind."""
+        context = self.context
+        return (
+            item.kind == ct.KIND.BINARY_OPERATOR
+            and context.tree.library.clang_getCursorBinaryOperatorKind(item.cursor) in _OPERATIONS
+            and not isinstance(context.type(item), ts.Pointer)
+        )
+
+    def joined(self, item: Item, left: sx.Expression, right: sx.Expression) -> sx.Expression:
         context = self.context
         kind = context.tree.library.clang_getCursorBinaryOperatorKind(item.cursor)
         type_, place = context.type(item), context.place(item)
-        left, right = self.read(item.children[0]), self.read(item.children[1])
         if kind == _ASSIGN:
             return sx.Assign(left.type, place, left, right)
         if kind == _COMMA:

@@ -59,6 +59,9 @@ def defined(line: list[Token], place: Token) -> Macro:
         if rest[at].kind != SPACE:
             texts.append(rest[at].text)
         at += 1
+    rest_name = _REST
+    if len(texts) > 1 and texts[-1] == "..." and texts[-2].isidentifier():  # GCC's way to name the rest
+        rest_name = texts.pop(-2)
     if at == len(rest):
         raise fault(f"the parameters of the macro {name.text} are not closed by ')'", name)
     for index, text in enumerate(texts):
@@ -67,7 +70,7 @@ def defined(line: list[Token], place: Token) -> Macro:
             raise fault(f"the parameters of the macro {name.text} must be names with commas between", name)
         if text == "...":
             is_variadic = True
-            parameters.append(_REST)
+            parameters.append(rest_name)
         elif text != ",":
             parameters.append(text)
     if texts and texts[-1] == ",":

@@ -170,9 +170,8 @@ class _Preprocessor:
         if has_left:
             raise fault(f"{name!r} lies outside the folders given for includes: give its own folder too", place)
         known = [entry.name for folder in self.folders if folder.is_dir() for entry in folder.iterdir()]
-        where = ", ".join(map(str, self.folders)) or "no folder: give one by -I or folders"
-        hint = nearest(name, known)
-        raise fault(f"the file {name!r} of an #include is not found; looked in {where}{hint}", place)
+        where = ", ".join(map(str, self.folders)) or "the folders that are given: give its own by -I or folders"
+        raise fault(f"the file {name!r} of an #include is not in {where}{nearest(name, known)}", place)
 
     # --- directives
 

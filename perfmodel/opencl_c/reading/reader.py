@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from clang.cindex import Diagnostic, TranslationUnit, TranslationUnitLoadError
@@ -38,14 +38,30 @@ _ARGUMENTS = (
 _HINT = re.compile(
     r"__attribute__\s*\(\s*\(\s*(?:__)?opencl_unroll_hint(?:__)?\s*(?:\(([^()]*)\))?\s*\)\s*\)",
 )
+_QUALIFIER = re.compile(r"\b(?:__)?(?:read_only|write_only|read_write)\b")
+_ENDS = re.compile(r"[(),;{}]")
+_NEAR = 200
+"""A parameter's other words are within so many characters."""
 _SUB_GROUP = re.compile(r"intel_reqd_sub_group_size\s*\((.*)\)", re.DOTALL)
 _WORK_GROUP = re.compile(r"(?:__)?reqd_work_group_size(?:__)?\s*\((.*)\)", re.DOTALL)
 
 _OF_THE_PROGRAM = "program scope variable must reside in constant"
 _REMEDIES = (
+    (r"use of undeclared identifier '(\w+)'\n\1\s*\(", "define it, or include the file that does"),
     (r"use of undeclared identifier '(\w+)'", "declare it, or define it by a build option such as -D{0}=1"),
+    *(
+        (rf"unknown type name '(u?){name}'", f"give it by the build option -D{{0}}{name}={{0}}{ours}")
+        for name, ours in (("int8_t", "char"), ("int16_t", "short"), ("int32_t", "int"), ("int64_t", "long"))
+    ),
+    (r"unknown type name '(\w*[^\W\d])(2|3|4|8|16)'", "define the type, or give it by -D{0}{1}=float{1}"),
     (r"unknown type name '(\w+)'", "define the type, or give it by a build option such as -D{0}=float"),
     (r"implicit declaration of function '(\w+)'", "define {0} before it is called"),
+    (r"called object type .* is not a function", "see which function's name a macro takes away"),
+    (r"access qualifier '__read_write' can not be used", "build with -cl-std=CL2.0"),
+    (r"access qualifier can only be used", "leave it out: images and pipes alone have one"),
+    (r"kernel cannot be called 'main'", "give it another name, as OpenCL C reserves this one"),
+    (r"greater rank than the type of the vector", "write 1.0f for 1.0, or build with -cl-single-precision-constant"),
+    (r"blocks support disabled", "use functions in the place of blocks"),
     (r"variable length arrays", "give the array a constant length, for instance by a macro"),
     (r"bit-fields are not supported", "use shifts and masks"),
     (r"variadic arguments are not allowed", "give every argument a parameter"),
@@ -86,10 +102,18 @@ def _prepared(
     build = BuildOptions.of(options)
     searched = [*map(Path, folders), *build.folders]
     text = preprocess(source, file, build.macros(predefined(build.standard)), searched)
+    text.text = _QUALIFIER.sub(partial(_without_idle, text.text), text.text)
     unrolls = _unrolls(text)
     check_nesting(text)
     refuse_unsupported(text)
     return text, unrolls, _parsed(text, build)
+
+
+def _without_idle(text: str, qualifier: re.Match[str]) -> str:
+    """Returns spaces in the place of an access qualifier that stands at a pointer, where drivers pass over it."""
+    before = _ENDS.split(text[max(qualifier.start() - _NEAR, 0) : qualifier.start()])[-1]
+    behind = _ENDS.split(text[qualifier.end() : qualifier.end() + _NEAR])[0]
+    return " " * len(qualifier[0]) if {"*", "["} & {*before, *behind} else qualifier[0]
 
 
 def _unrolls(text: Expanded) -> dict[int, int]:
@@ -120,7 +144,8 @@ def _parsed(text: Expanded, build: BuildOptions) -> Tree:
     if wrong is not None:
         location = wrong.location
         is_ours = location.file is not None and location.file.name == _SOURCE
-        raise text.fault(_reason(wrong.spelling), location.offset if is_ours else 0)
+        offset = location.offset if is_ours else 0
+        raise text.fault(_reason(wrong.spelling, text.text[offset : offset + _NEAR]), offset)
     return Tree(unit, _SOURCE, len(text.text))
 
 
@@ -135,9 +160,10 @@ def _unit(text: Expanded, standard: str, has_single_constants: bool) -> Translat
         raise SourceError("clang cannot parse the source at all", *text.place(0)) from None
 
 
-def _reason(message: str) -> str:
+def _reason(message: str, at: str) -> str:
+    """Returns clang's message about the text that begins with `at`, with a way out."""
     for pattern, remedy in _REMEDIES:
-        found = re.search(pattern, message)
+        found = re.search(pattern, f"{message}\n{at}")
         if found:
             return f"{message}; {remedy.format(*found.groups())}"
     return message

@@ -44,6 +44,10 @@ class ReadingContext:
     counted: int = 0
     declared: Callable[[int], None] = field(default=lambda _: None)
 
+    def set_depth(self, depth: int, offset: int) -> None:
+        self.depth = depth - 1
+        self.enter(offset)
+
     @contextmanager
     def deeper(self, offset: int) -> Iterator[None]:
         self.enter(offset)

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from perfmodel.opencl_c.reading.preprocessing import Expanded
 
 _FEATURES = (
-    (r"queue_t|ndrange_t|clk_event_t|enqueue_\w+", "enqueueing from the device", "launch kernels from the host"),
+    (
+        r"queue_t|ndrange_t|clk_event_t|enqueue_kernel|enqueue_marker",
+        "enqueueing from the device",
+        "launch kernels from the host",
+    ),
     (r"reserve_id_t|(?:read|write)_pipe|(?:work_group_)?reserve_(?:read|write)_pipe", "pipes", "use a buffer"),
     (r"asm|__asm|__asm__", "assembly", "use built-in functions"),
 )

@@ -78,7 +78,7 @@ class Statements:
         for child in item.children:
             if child.kind == ct.KIND.VAR_DECL:
                 variable = self.variable(child)
-                if variable.space == "constant":
+                if variable.space in ("constant", "global"):
                     self.context.tables.append(variable)
                 else:
                     made.append(sx.Declare(variable, variable.place))
@@ -100,9 +100,6 @@ class Statements:
         place = context.text.place(_name_offset(context.slice(item), name) + item.start)
         if space == "global" and context.types.is_const(raw):
             space = "constant"  # nobody can tell the difference
-        if space not in ("private", "local", "constant"):
-            reason = f"the variable {name} lives in {space} memory beyond the kernel's run, as static ones do"
-            raise context.fault(f"{reason}; perfmodel does not support that: pass it as an argument", item)
         if type_.size > LARGEST:
             raise context.fault(f"the variable {name} takes {type_.size} bytes; use an argument in global memory", item)
         variable = sx.Variable(name, type_, space, place)
@@ -115,7 +112,7 @@ class Statements:
                 )
         elif space == "constant" and type_ != ts.SAMPLER:
             raise context.fault(f"the table {name} in constant memory has no initial value; give it one", item)
-        if (space == "constant" or type_ == ts.SAMPLER) and variable.initial is not None:
+        if (space in ("constant", "global") or type_ == ts.SAMPLER) and variable.initial is not None:
             variable.initial = fold(variable.initial)
         return variable
 

@@ -126,7 +126,7 @@ class Walk(ABC):
             self.properties.vectorization,
             as_compiled,
             self.bounds,
-            {each.name: each.type.size for each in kernel.objects if each.space == "constant"},
+            {each.name: each.type.size for each in kernel.objects if each.is_of_program},
         )
         self.exits: dict[str, Exit] = {}
         self.path: list[Truth | None] = []

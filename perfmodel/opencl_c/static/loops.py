@@ -39,7 +39,8 @@ from perfmodel.opencl_c.static.values import Environment, PointsTo, Truth, Value
 MOST_ITERATIONS = 512
 """No loop whose counter is not linear (``s /= 2``) has more iterations, gone through one by one."""
 MOST_TURNS = 32
-"""Other loops have no more, where flags and the like, which branches follow from, are followed one by one."""
+"""Other loops have no more, where flags and the like, which branches follow from, are followed one by one; nor have
+loops of which an emulation has shown how often they go on."""
 
 
 class Loops(Walk):
@@ -302,7 +303,8 @@ class Loops(Walk):
                     return None
         around = self.current
         after: Active | None = active
-        for iteration in range(MOST_ITERATIONS + 1):
+        most = MOST_TURNS if loop.number in self.observed else MOST_ITERATIONS
+        for iteration in range(most + 1):
             self.current = (*around, Iteration(loop, iteration))
             found = self.one_iteration(loop, after, iteration > 0 or not loop.is_do)
             self.current = around
