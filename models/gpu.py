@@ -106,7 +106,7 @@ groups   = p_group * f_thread_groups
 group    = f_work_items / f_thread_groups
 slots    = ceil(group / ${{subgroup=32}}) * ${{subgroup=32}}
 idle     = slots / (ceil(group / 32) * 32)
-moved    = f_held_moved * step(${{moved_steps=1}} - f_held_steps)
+moved    = p_moved * f_held_moved * step(${{moved_steps=1}} - f_held_steps)
 words    = max(f_held_registers - {RESERVED} + moved - ${{item_registers=255}}, 0)
 room     = min(p_resident_groups, p_resident_items / slots, p_registers / (slots * (f_held_registers + moved - words)),
                p_local_bytes / (f_held_local + 1024))
@@ -303,6 +303,7 @@ class Gpu(Recipe):
             "p_wait_slow": {"value": 2e-8, "min": 5e-9, "max": 2e-7},
             "p_mma": 1 / MULTIPLICATIONS,
             "p_apart": 1.0,
+            "p_moved": 1.0,
             **room_of(device),
         }
         bandwidths = {parameter: {"min": 1 / peak} for parameter, peak in peaks_of(device).items()}

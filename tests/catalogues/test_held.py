@@ -94,6 +94,9 @@ SUMS = """__kernel void f(__global const float *restrict a, __global float *rest
         (1, 9, "#pragma unroll", "if (i + r * 64 < n)", 0),  # a single sum waits for no other
         (2, 9, "#pragma unroll", "", 0),  # no branch to move sums to
         (2, 9, "#pragma unroll 1", "if (i + r * 64 < n)", 0),  # sums go around a loop
+        # A sum loads an element and its own place, multiplies, adds and stores.
+        (2, 1600, "#pragma unroll", "if (i + r * 64 < n)", 2 * 1600),  # 16,000 instructions are written out
+        (2, 1700, "#pragma unroll", "if (i + r * 64 < n)", 0),  # 17,000 are more than LLVM's 16,384
     ],
 )
 def test_sums_that_are_moved_to_their_conditions_keep_all_that_they_load(
@@ -104,5 +107,5 @@ def test_sums_that_are_moved_to_their_conditions_keep_all_that_they_load(
     for form in (kernel, kernel.as_compiled()):
         assert pm.feature("f_held_moved").eval(form) == words
     steps = pm.feature("f_held_steps").eval(kernel)
-    # A load is two instructions; a sum is a product, an addition, and its own place loaded and stored.
+    # With its address a load is two instructions.
     assert steps == (results * taps * 6 if words else 0)
