@@ -1,6 +1,7 @@
 """Says what a kernel's work-items and work-groups hold while they run: ``f_held_registers``, ``f_held_local``.
 
 How many of them a compute unit has room for follows from that, and from what it has of both.
+``f_held_moved`` and ``f_held_steps`` say what some compilers add.
 """
 
 from __future__ import annotations
@@ -20,6 +21,27 @@ class HeldRegisters(CountedFeature):
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         found: Floats = 0.0 * counts.work_items(sizes) + counts.registers
+        return found
+
+
+class HeldMoved(CountedFeature):
+    """Words of 32 bits that a work-item holds beside, if a compiler moves sums to the conditions under which they are
+    stored."""
+
+    unit = "register"
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        found: Floats = 0.0 * counts.work_items(sizes) + counts.moved_words
+        return found
+
+
+class HeldSteps(CountedFeature):
+    """Instructions of straight code that end in sums which a compiler may move."""
+
+    unit = "instruction"
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        found: Floats = 0.0 * counts.work_items(sizes) + counts.moved_steps
         return found
 
 
@@ -49,3 +71,15 @@ class HeldLocalFamily(_HeldFamily):
     prefix = ("held", "local")
     summary = "bytes of local memory that a work-group holds"
     kind = HeldLocal
+
+
+class HeldMovedFamily(_HeldFamily):
+    prefix = ("held", "moved")
+    summary = "words that a work-item holds beside, where a compiler moves sums to conditions"
+    kind = HeldMoved
+
+
+class HeldStepsFamily(_HeldFamily):
+    prefix = ("held", "steps")
+    summary = "instructions of straight code whose sums a compiler may move to conditions"
+    kind = HeldSteps

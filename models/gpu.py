@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from perfmodel.basics.errors import DeviceError
+from perfmodel.counting.counts import RESERVED
 from perfmodel.device import Device
 from perfmodel.device.facts import facts_called
 from perfmodel.device.occupancy import limits_of_device
@@ -103,32 +104,39 @@ transfer = p_to * f_transfer_bytes_to + p_to_latency * f_transfers_to + p_from *
 launch   = p_launch * f_sync_kernel_launch
 groups   = p_group * f_thread_groups
 group    = f_work_items / f_thread_groups
-slots    = ceil(group / 32) * 32
-room     = min(p_resident_groups, p_resident_items / slots, p_registers / (slots * f_held_registers),
+slots    = ceil(group / ${{subgroup=32}}) * ${{subgroup=32}}
+idle     = slots / (ceil(group / 32) * 32)
+moved    = p_moved * f_held_moved * step(${{moved_steps=1}} - f_held_steps)
+words    = max(f_held_registers - {RESERVED} + moved - ${{item_registers=255}}, 0)
+room     = min(p_resident_groups, p_resident_items / slots, p_registers / (slots * (f_held_registers + moved - words)),
                p_local_bytes / (f_held_local + 1024))
 resident = group * max(floor(room), 1)
 together = min(f_work_items, resident * p_units)
 longest  = {ROUNDS}:longest / group / max({ROUNDS}:workgroup, 1)
+loads    = f_mem_access_global_load_granularity:subgroup
 issued   = {ISSUED}
            + p_branch * f_branch_if_granularity:subgroup
-           + p_access * f_mem_access_global_load_granularity:subgroup
+           + p_access * loads
            + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local
-compute  = {BUSY} * issued
-lines    = overlap(p_l1_global * f_mem_transactions_global_load_banks:32, p_l1_line * {LINES}, 4)
-           + p_l1_store * {STORED_LINES}
-local    = p_l1_local * (f_mem_transactions_local_banks:32 + f_sync_collective_subgroup_shuffle_granularity:subgroup)
-fetched  = (lines + p_l1_global * f_mem_access_scratch_load_granularity:subgroup
+compute  = {BUSY} * idle * issued
+lines    = overlap(p_l1_global * max(f_mem_transactions_global_load_banks:32, ${{load_clocks=1}} * loads),
+           p_l1_line * {LINES}, 4) + p_l1_store * {STORED_LINES}
+local    = p_l1_local * (
+           max(f_mem_transactions_local_banks:32, ${{load_clocks=1}} * f_mem_access_local_granularity:subgroup)
+           + f_sync_collective_subgroup_shuffle_granularity:subgroup)
+fetched  = (lines + p_l1_global * (f_mem_access_scratch_load_granularity:subgroup + words * f_work_items / 32)
            + p_constant * f_mem_transactions_global_load_block:4_tag:constant
            + p_constant_line * f_mem_transactions_global_load_block:64_tag:constant
              * max(1 - p_near_constant / max(f_mem_tables, 1), 0)
            + p_image * f_mem_access_global_load_tag:image_granularity:subgroup
            + p_pixel * f_mem_bytes_global_load_tag:image)
-l1       = {BUSY} * overlap(fetched, local, p_apart)
+l1       = {BUSY} * idle * overlap(fetched, local, p_apart)
 tensor   = {BUSY} * p_mma * {PRODUCTS}
-own      = f_mem_scratch / f_work_items * together / p_units / p_near_scratch
-spilled  = own ** 4 / (1 + own ** 4) * 32 * {SCRATCH_LOADED}
-written  = 32 * {SCRATCH_STORED}
-held     = (f_mem_scratch / f_work_items * together / p_cache) ** 2
+private  = f_mem_scratch / f_work_items + 4 * words
+own      = private * together / p_units / p_near_scratch
+spilled  = own ** 4 / (1 + own ** 4) * (32 * {SCRATCH_LOADED} + 4 * words * f_work_items)
+written  = 32 * {SCRATCH_STORED} + 4 * words * f_work_items
+held     = (private * together / p_cache) ** 2
 beyond   = held / (1 + held)
 unit     = min({LOADED} / f_thread_groups * max(together / group / p_units, 1), f_mem_footprint_global_load_block:64)
 lost     = (unit / p_near_loaded) ** 4 / (1 + (unit / p_near_loaded) ** 4)
@@ -295,6 +303,7 @@ class Gpu(Recipe):
             "p_wait_slow": {"value": 2e-8, "min": 5e-9, "max": 2e-7},
             "p_mma": 1 / MULTIPLICATIONS,
             "p_apart": 1.0,
+            "p_moved": 1.0,
             **room_of(device),
         }
         bandwidths = {parameter: {"min": 1 / peak} for parameter, peak in peaks_of(device).items()}

@@ -471,6 +471,10 @@ PARAMETERS: dict[str, Meaning] = {
         reads={"{:.3g} TFLOP/s": "2e-12 / p_mma"},
         physical={"H200": Physical(944, 989, f"{SHEET}: 989; 945 measured by benchmarks.triton_kernels")},
     ),
+    "p_moved": Meaning(
+        "the part of the words that wait where a compiler moves sums, of those that its sums load",
+        reads={"{:.3g}": "p_moved"},
+    ),
     "p_apart": Meaning(
         "how well the first-level cache and local memory overlap: 1 where one unit is both",
         reads={"p = {:.3g}": "p_apart"},

@@ -42,6 +42,7 @@ SCALES: dict[str, str] = {
     "p_l1_line": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
     "p_l1_store": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
     "p_l1_local": "1 / (f_device_units * f_device_clock * f_device_local_bandwidth)",
+    "p_moved": "f_device_moved_steps ** 0",  # the same anywhere, but as unsure as how compilers write loops out
     "p_apart": "f_device_memory_units ** 2",
     "p_constant": "1 / (f_device_units * f_device_clock)",
     "p_constant_line": "1 / (f_device_units * f_device_clock)",

@@ -45,12 +45,16 @@ TERMS: dict[str, Meaning] = {
     ),
     "group": Meaning("work-items of a work-group"),
     "slots": Meaning("places for work-items that a work-group takes, in whole sub-groups"),
+    "idle": Meaning("places of whole sub-groups over those of sub-groups of 32, as idle lanes take as long as others"),
+    "moved": Meaning("words that a work-item holds for sums which the compiler moves to where they are stored"),
+    "words": Meaning("words that a work-item holds beyond the registers that compilers give it"),
     "room": Meaning(
         "work-groups that a compute unit has room for, by what they hold of its registers and local memory"
     ),
     "resident": Meaning("work-items that a compute unit holds at a time, where there are enough"),
     "together": Meaning("work-items that run at a time on all compute units"),
     "longest": Meaning("iterations of the work-group with the longest loops, over those of the mean"),
+    "loads": Meaning("loads from global memory that sub-groups issue"),
     "issued": Meaning("instructions that sub-groups issue, each at its price"),
     "compute": Meaning(
         "instructions that compute units issue",
@@ -67,6 +71,7 @@ TERMS: dict[str, Meaning] = {
     "fetched": Meaning("cycles of the first-level caches"),
     "l1": Meaning("cycles of the first-level caches and local memories"),
     "tensor": Meaning("products of matrices on tensor cores"),
+    "private": Meaning("bytes of a work-item's private arrays in memory, and of what registers have no room for"),
     "own": Meaning("private arrays of the work-items that run at a time, by what the first-level cache keeps of them"),
     "spilled": Meaning("bytes of private arrays that loads bring again, as the first-level cache has not kept them"),
     "written": Meaning("bytes of private arrays that stores write through to the second-level cache"),

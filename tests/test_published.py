@@ -300,6 +300,19 @@ def test_tables_of_features_go_on_where_they_ended(tmp_path: Path, monkeypatch: 
     assert predictions.seconds[there] == pytest.approx(expected)
 
 
+def test_rows_that_were_another_program_have_no_time(tmp_path: Path) -> None:
+    """AMD's cards went through local memory whatever a row says."""
+    rows = [(16, 4, 1, 1, 0, 0, 0), (16, 4, 1, 1, 0, 0, 1)]
+    frame = pd.DataFrame(rows, columns=[*BLOCKS, "use_padding", "read_only", "use_shmem"])
+    frame.assign(use_cmem=1, filter_width=15, filter_height=15).to_csv(tmp_path / "configurations.csv.gz", index=False)
+    pd.DataFrame({"a": [1e-3, 2e-3], "n": [3e-3, 4e-3]}).to_csv(tmp_path / "times.csv.gz", index=False)
+    (tmp_path / "devices.json").write_text('{"a": {"vendor": "AMD"}, "n": {"vendor": "NVIDIA"}}')
+    seconds = load(tmp_path, SPACES).seconds
+    assert np.isnan(seconds["a"][0])
+    assert seconds["a"][1] == 2e-3
+    assert seconds["n"].tolist() == [3e-3, 4e-3]
+
+
 def test_searches_are_compared_on_each_device_and_over_all() -> None:
     """Twelve programs, predicted in the order of their times, on two devices of which one fails four."""
     seconds = pd.DataFrame({"some": np.arange(1.0, 13), "few": [*np.arange(1.0, 9), *[np.nan] * 4]})

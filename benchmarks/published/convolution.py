@@ -18,6 +18,10 @@ import perfmodel as pm
 SIDE, FILTER = 4096, 15
 BANKS = 32
 UNROLLED = "#pragma unroll\n"
+WRITTEN_OUT, SUMMED = 16 * 1024, 6
+"""Compilers made of LLVM, as all makers' are, write loops out as a whole up to so many instructions (its threshold for
+loops with a pragma), of which a sum has so many: its own place, the pixel and the weight loaded, a product, an addition
+and a store. Beyond that the loop over the filter's rows stays, and what it loads is not kept from row to row."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,10 @@ class Stretch:
     reads: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 
 
-def stretches(block: int, tile: int, width: int) -> Iterator[Stretch]:
-    """Yields the stretches of a filter's `width` for `tile` pixels that lie `block` apart."""
-    if block >= width:  # no element is of use to two pixels
+def stretches(block: int, tile: int, width: int, *, are_kept: bool = True) -> Iterator[Stretch]:
+    """Yields the stretches of a filter's `width` for `tile` pixels that lie `block` apart, where compilers keep what
+    one of them has loaded for the others."""
+    if block >= width or not are_kept:  # no element is of use to two pixels
         yield Stretch(0, width, tuple((pixel * block, ((pixel, 0),)) for pixel in range(tile)))
         return
     edges = sorted({edge for pixel in range(tile) for edge in (pixel * block, pixel * block + width)})
@@ -58,7 +63,7 @@ def pitch(block: int, tile: int, width: int, *, padded: bool) -> int:
 def source(configuration: Mapping[str, int], side: int = SIDE, width: int = FILTER) -> str:
     """Returns the source of a configuration for an image of `side` x `side` pixels."""
     bx, by, tx, ty = (configuration[name] for name in ("block_size_x", "block_size_y", "tile_size_x", "tile_size_y"))
-    across = side + width - 1
+    across, sticks_out = side + width - 1, bool(side % (bx * tx) or side % (by * ty))
     lines = [
         f"typedef struct {{ float at[{width * width}]; }} weights;",
         f"__kernel __attribute__((reqd_work_group_size({bx}, {by}, 1)))",
@@ -84,8 +89,11 @@ def source(configuration: Mapping[str, int], side: int = SIDE, width: int = FILT
         ]
     else:
         lines.append(f"__global const float *own = in + (first_y + y) * {across} + first_x + x;")
-        lines += _from_global_memory(bx, by, tx, ty, width, across)
-    inside = f"if (out_x < {side} && out_y < {side}) " if side % (bx * tx) or side % (by * ty) else ""
+        if sticks_out:
+            lines += _guarded(bx, by, tx, ty, width, across)
+        else:
+            lines += _from_global_memory(bx, by, tx, ty, width, across)
+    inside = f"if (out_x < {side} && out_y < {side}) " if sticks_out else ""
     lines += [
         *_loops(ty, tx),
         "{",
@@ -115,9 +123,10 @@ def kernel(configuration: Mapping[str, int], side: int = SIDE, width: int = FILT
 
 
 def _from_local_memory(bx: int, by: int, tx: int, ty: int, width: int, row: int) -> Iterator[str]:
-    for down in stretches(by, ty, width):
+    is_short = SUMMED * width * width * tx * ty <= WRITTEN_OUT
+    for down in stretches(by, ty, width, are_kept=is_short):
         for along in stretches(bx, tx, width):
-            yield f"{UNROLLED}for (int j = {down.first}; j < {down.end}; ++j)"
+            yield f"{UNROLLED if is_short else ''}for (int j = {down.first}; j < {down.end}; ++j)"
             yield f"{UNROLLED}for (int i = {along.first}; i < {along.end}; ++i) {{"
             for further_j, pixels_j in down.reads:
                 for further_i, pixels_i in along.reads:
@@ -128,6 +137,15 @@ def _from_local_memory(bx: int, by: int, tx: int, ty: int, width: int, row: int)
                             weight = f"filter.at[j * {width} + i - {back_j * width + back_i}]"
                             yield f"sums[{b}][{a}] += {name} * {weight};"
             yield "}"
+
+
+def _guarded(bx: int, by: int, tx: int, ty: int, width: int, across: int) -> Iterator[str]:
+    """Yields the sums of groups that may stick out of the input: each load of a pixel has a condition of its own, so
+    that no other pixel can use what it loads."""
+    for counter, end in (("j", width), ("i", width), ("b", ty), ("a", tx)):
+        yield f"{UNROLLED}for (int {counter} = 0; {counter} < {end}; ++{counter})"
+    yield f"if (first_y + y + b * {by} + j < {across} && first_x + x + a * {bx} + i < {across})"
+    yield f"sums[b][a] += own[(b * {by} + j) * {across} + i + a * {bx}] * filter.at[j * {width} + i];"
 
 
 def _from_global_memory(bx: int, by: int, tx: int, ty: int, width: int, row: int) -> Iterator[str]:

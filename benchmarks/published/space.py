@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,14 @@ class Space:
         parameters: the columns that its configurations have, by which it is known.
         kernel: gives the kernel of a configuration.
         idle: gives a configuration with the values of parameters that do nothing in it made the same.
+        is_other: tells configurations that were another program on a maker's devices than they say.
     """
 
     name: str
     parameters: frozenset[str]
     kernel: Callable[[Configuration], pm.Kernel]
     idle: Callable[[dict[str, int]], dict[str, int]]
+    is_other: Callable[[str, Configuration], bool] = lambda vendor, configuration: False
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Published:
 
     Attributes:
         configurations: a row each, with whole numbers.
-        seconds: the same rows; a column a device, NaN where there is no time.
+        seconds: the same rows; a column a device, NaN where there is no time of that program.
         devices: what is known of each device.
         programs: for each row the first row of the same program.
     """
@@ -73,10 +75,15 @@ def load(folder: str | Path, spaces: Mapping[str, Space]) -> Published:
     seconds = pd.read_csv(folder / "times.csv.gz", skip_blank_lines=False)
     devices = json.loads((folder / "devices.json").read_text())
     names = [str(name) for name in configurations]
-    keys = [
-        tuple(space.idle(dict(zip(names, map(int, row), strict=True))).values())
-        for row in configurations.itertuples(index=False)
-    ]
+    keys = [tuple(space.idle(_named(names, row)).values()) for row in configurations.itertuples(index=False)]
     first: dict[tuple[int, ...], int] = {}
+    for name, device in devices.items():
+        vendor = str(device.get("vendor", ""))
+        others = [space.is_other(vendor, _named(names, row)) for row in configurations.itertuples(index=False)]
+        seconds.loc[others, name] = float("nan")
     programs = pd.Series([first.setdefault(key, row) for row, key in enumerate(keys)])
     return Published(space=space, configurations=configurations, seconds=seconds, devices=devices, programs=programs)
+
+
+def _named(names: Sequence[str], row: Iterable[Any]) -> dict[str, int]:
+    return dict(zip(names, map(int, row), strict=True))

@@ -306,6 +306,9 @@ class KernelCounts:
         local_bytes: bytes of local memory that a work-group holds; None where they are not known.
         scalar_operations: how many operations an instruction does where a processor's compiler makes no vectors of
             work-items, as they call functions of vectors; 0 where it does.
+        moved_words: words of 32 bits that a work-item keeps beside, if a compiler moves sums to the conditions under
+            which they are stored; 0 where none can be moved, or nobody looked.
+        moved_steps: instructions of the straight code that such sums are.
     """
 
     operations: tuple[OperationCount, ...]
@@ -329,6 +332,8 @@ class KernelCounts:
     registers: int = RESERVED
     local_bytes: QuasiPolynomial | None = None
     scalar_operations: float = 0.0
+    moved_words: int = 0
+    moved_steps: int = 0
 
     def footprint_of(self, variable: str, direction: str = "") -> Footprint | None:
         """Returns an array's footprint in one direction, or the first one in any; None where it is not accessed so."""

@@ -68,3 +68,44 @@ def test_tables_of_numbers_and_components_that_nothing_reads_take_no_registers(f
     assert held("shifts[k]", "own[k].x") == held("3", "own[k].x") < 16 + 4 + 16
     assert held("3", "own[k].z") - held("3", "own[k].x") == 16
     assert held("3", "length(own[k])") - held("3", "own[k].x") >= 48
+
+
+SUMS = """__kernel void f(__global const float *restrict a, __global float *restrict out, const int n)
+{{
+    __local float tile[256];
+    const int l = get_local_id(0), i = get_group_id(0) * {results} * 64 + l;
+    for (int k = l; k < 256; k += 64) tile[k] = a[i + k];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float sums[{results}] = {{0}};
+    {pragma}
+    for (int k = 0; k < {taps}; ++k)
+        #pragma unroll
+        for (int r = 0; r < {results}; ++r) sums[r] += tile[l + k + r * 64] * 0.1f;
+    #pragma unroll
+    for (int r = 0; r < {results}; ++r) {condition} out[i + r * 64] = sums[r];
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("results", "taps", "pragma", "condition", "words"),
+    [
+        (2, 9, "#pragma unroll", "if (i + r * 64 < n)", 2 * 9),
+        (3, 9, "#pragma unroll", "if (i + r * 64 < n)", 3 * 9),
+        (1, 9, "#pragma unroll", "if (i + r * 64 < n)", 0),  # a single sum waits for no other
+        (2, 9, "#pragma unroll", "", 0),  # no branch to move sums to
+        (2, 9, "#pragma unroll 1", "if (i + r * 64 < n)", 0),  # sums go around a loop
+        # A sum loads an element and its own place, multiplies, adds and stores.
+        (2, 1600, "#pragma unroll", "if (i + r * 64 < n)", 2 * 1600),  # 16,000 instructions are written out
+        (2, 1700, "#pragma unroll", "if (i + r * 64 < n)", 0),  # 17,000 are more than LLVM's 16,384
+    ],
+)
+def test_sums_that_are_moved_to_their_conditions_keep_all_that_they_load(
+    results: int, taps: int, pragma: str, condition: str, words: int
+) -> None:
+    source = SUMS.format(results=results, taps=taps, pragma=pragma, condition=condition)
+    kernel = pm.Kernel.from_opencl(source, "f", 2**12, 64, {"a": 2**16, "out": 2**16}, n=2**12)
+    for form in (kernel, kernel.as_compiled()):
+        assert pm.feature("f_held_moved").eval(form) == words
+    steps = pm.feature("f_held_steps").eval(kernel)
+    # With its address a load is two instructions.
+    assert steps == (results * taps * 6 if words else 0)

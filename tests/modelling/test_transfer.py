@@ -260,3 +260,41 @@ def test_a_search_leaves_out_what_the_device_cannot_launch() -> None:
     reasons = {each.config: each.pruned for each in tuner.predicted}
     assert "65536 bytes of local memory, and there are 49152" in reasons[128]
     assert set(tuner.ask(3)) == {16, 32}
+
+
+LOOKUPS = """__kernel void lookups(__global float *x)
+{
+    __local float shared[512];
+    const int l = get_local_id(0);
+    shared[l] = x[get_global_id(0)];
+    shared[l + 256] = l;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float s = 0;
+    #pragma unroll 1
+    for (int k = 0; k < 4096; k += 8)
+        s += TAKE(0) + TAKE(1) + TAKE(2) + TAKE(3) + TAKE(4) + TAKE(5) + TAKE(6) + TAKE(7);
+    x[get_global_id(0)] = s;
+}"""
+
+
+@pytest.mark.parametrize(("key", "bytes_a_clock"), [("a100", 128), ("rtx_2080_ti", 64), ("rtx_a4000", 64)])
+def test_loads_of_words_come_at_the_rate_of_the_units_that_do_them(key: str, bytes_a_clock: int) -> None:
+    """White papers give a multiprocessor of the A100 32 units for loads and stores, Turing's and GA10x's 16, although
+    the latter's local memory has twice Turing's bandwidth."""
+    facts = device_facts(key)
+    kernel = pm.Kernel.from_opencl(LOOKUPS, "lookups", ITEMS, 256, {"x": ITEMS}, ["-DTAKE(j)=shared[(l+j*17+k)&511]"])
+    seconds = float(SHIPPED.on(key).predict(kernel))
+    least = 4 * 4096 * ITEMS / (facts["units"] * facts["clock"] * bytes_a_clock)
+    assert 0.9 * least < seconds < 2 * least
+
+
+def test_a_wavefront_of_64_takes_as_long_for_half_as_many() -> None:
+    """A group of 32 on GCN has half a wavefront, and RDNA's waves of 32 are whole."""
+
+    def times_as_long(key: str) -> float:
+        groups = [pm.Kernel.from_opencl(MADDS, "madds", ITEMS, size, {"x": ITEMS}, a=0.5) for size in (32, 64)]
+        small, whole = (float(SHIPPED.on(key).predict(each)) for each in groups)
+        return small / whole
+
+    assert times_as_long("mi50") > 1.6
+    assert times_as_long("w6600") < 1.4

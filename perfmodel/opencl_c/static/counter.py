@@ -159,6 +159,8 @@ class StaticCounter(Loops):
             grid=tuple(finished(self.domains.product([count])) for count in group_counts),
             registers=words_in_registers(self.kernel, self.scratch) + RESERVED,
             scalar_operations=self.properties.scalar_operations,
+            moved_words=self.properties.moved_sums.words,
+            moved_steps=self.properties.moved_sums.steps,
         )
 
     def parameter(self, register: low.Register) -> Value:

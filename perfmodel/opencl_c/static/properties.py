@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.static.moved_sums import MovedSums, moved_sums
 from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.static.uniformity import Uniformity
 from perfmodel.opencl_c.static.vectorization import Vectorization, operations_of_scalar_code
@@ -36,6 +37,11 @@ class Properties:
     def scalar_operations(self) -> float:
         """The operations that an instruction does at once where work-items become no lanes; 0 where they do."""
         return operations_of_scalar_code(self._kernel)
+
+    @cached_property
+    def moved_sums(self) -> MovedSums:
+        """The words that a work-item keeps where a compiler moves sums to where they are stored."""
+        return moved_sums(self._kernel, self.waits.written_out)
 
     @cached_property
     def written_out(self) -> WrittenOut:

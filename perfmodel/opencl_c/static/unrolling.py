@@ -43,6 +43,9 @@ MOST_PREDICATED = 16
 """Processors branch over more instructions than that under a condition."""
 MOST_INLINED = 300
 """A loop whose number of iterations is known is written out as a whole, up to so many instructions."""
+MOST_ASKED_FOR = 16 * 1024
+"""The same where a pragma asks for it: LLVM's threshold (pragma-unroll-threshold). Accesses to private arrays count,
+which become registers only then."""
 WHOLE, STAYS = 0, 1
 """A pragma asks for a loop to be written out as a whole, or not at all."""
 OF_GROUPS = frozenset(("get_global_id", "get_group_id"))
@@ -106,9 +109,10 @@ class Unrolling:
             self.issued[block] = length + self._values_of(block, ISSUED)
         return self.issued[block]
 
-    def _folded(self, block: low.Straight) -> int:
+    def _folded(self, block: low.Straight, has_arrays: bool) -> int:
         """Returns the instructions of a block in each copy of a body whose index arithmetic becomes numbers."""
-        return len(list(self._accesses(block))) + self._values_of(block, FOLDED)
+        nodes = [node.access for each in block.statements for node in walks.accesses_of(each)]
+        return sum(has_arrays or self.is_in_memory(each) for each in nodes) + self._values_of(block, FOLDED)
 
     def _accesses(self, block: low.Straight) -> Iterable[low.Access]:
         nodes = (node.access for statement in block.statements for node in walks.accesses_of(statement))
@@ -141,26 +145,34 @@ class Unrolling:
             numbers: registers whose values are known before the loop.
         """
         iterations = self._known_iterations(loop, numbers)
-        if iterations is None or loop.unroll in (WHOLE, STAYS):
-            return iterations if loop.unroll == WHOLE else None
-        return iterations if iterations * self._inlined_length(loop.body, dict(numbers)) <= MOST_INLINED else None
+        if iterations is None or loop.unroll == STAYS:
+            return None
+        is_asked_for = loop.unroll == WHOLE
+        length = iterations * self._inlined_length(loop.body, dict(numbers), is_asked_for)
+        return iterations if length <= (MOST_ASKED_FOR if is_asked_for else MOST_INLINED) else None
 
-    def _inlined_length(self, statements: Iterable[low.Statement], numbers: dict[low.Register, int]) -> int:
-        """Returns the instructions of statements once the loops in them are written out that will be."""
+    def _inlined_length(
+        self, statements: Iterable[low.Statement], numbers: dict[low.Register, int], has_arrays: bool
+    ) -> int:
+        """Returns the instructions of statements once the loops in them are written out that will be.
+
+        Args:
+            has_arrays: whether accesses to private arrays count that will be registers.
+        """
         length = 0
         for statement in statements:
             match statement:
                 case low.Straight():
-                    length += self._folded(statement)
+                    length += self._folded(statement, has_arrays)
                     for simple in statement.statements:
                         note_number(simple, numbers)
                 case low.If():
-                    length += self._inlined_length((*statement.then, *statement.otherwise), numbers)
+                    length += self._inlined_length((*statement.then, *statement.otherwise), numbers, has_arrays)
                 case low.Scope():
-                    length += self._inlined_length(statement.body, numbers)
+                    length += self._inlined_length(statement.body, numbers, has_arrays)
                 case low.Loop():
                     times = self.iterations_of(statement, numbers) or 1
-                    length += times * self._inlined_length(statement.body, numbers)
+                    length += times * self._inlined_length(statement.body, numbers, has_arrays)
         return length
 
     def _known_iterations(self, loop: low.Loop, numbers: Mapping[low.Register, int]) -> int | None:
