@@ -37,21 +37,25 @@ def counts_of(
     arrays: Mapping[str, tuple[str, int]],
     given: Collection[str],
     subgroup_size: int | None,
+    *,
     has_vectors: bool = True,
     has_scratch: bool = True,
+    registers: int | None = None,
 ) -> KernelCounts:
     """Returns the counts of a launch from the emulation of some of its blocks.
 
     Args:
         arrays: the type and number of elements of each array.
         given, has_vectors, has_scratch: see `EmulatedLaunch`.
+        registers: of a thread, as the assembler gives them out; by what lives at once in the text without.
     """
     launch = EmulatedLaunch(emulation, arrays, given, subgroup_size, has_vectors=has_vectors, has_scratch=has_scratch)
-    return _Counter(launch).counts()
+    return _Counter(launch, registers).counts()
 
 
 class _Counter:
-    def __init__(self, launch: EmulatedLaunch) -> None:
+    def __init__(self, launch: EmulatedLaunch, registers: int | None) -> None:
+        self.registers = registers
         self.launch, self.emulation, self.code = launch, launch.emulation, launch.code
         self.purposes = Purposes(self.code)
         self.accesses = AccessCounter(launch, self.purposes)
@@ -75,7 +79,7 @@ class _Counter:
             collectives=tuple(self.collectives()),
             sampled=emulated.is_estimate,
             scratch=tuple(self.scratch()),
-            registers=words_at_once(self.code) + RESERVED,
+            registers=words_at_once(self.code) + RESERVED if self.registers is None else self.registers,
             local_bytes=constant(launch.shared + self.declared("shared")),
         )
 
