@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable
 
 _WORDS = frozenset(
-    "and or not implies exists exist min max mod floor floord ceil ceild rat true false infty infinity nan int".split()
+    {
+        *("and", "or", "not", "implies", "exist", "exists", "true", "false", "infty", "infinity", "nan"),
+        *("min", "max", "mod", "floor", "floord", "ceil", "ceild", "rat", "int"),
+    }
 )
 
 

@@ -21,7 +21,7 @@ from perfmodel.ptx.counting.executions import added, constant
 from perfmodel.ptx.counting.footprints import FootprintCounter
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes
-from perfmodel.ptx.counting.three_inputs import joined_bitwise
+from perfmodel.ptx.counting.three_inputs import joined_by_three
 from perfmodel.ptx.dataflow import registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.liveness import words_at_once
@@ -86,7 +86,7 @@ class _Counter:
     def operations(self, of_values: bool) -> Iterator[OperationCount]:
         """Yields operations, those of one block and kind together."""
         found: dict[tuple[str, str, int], tuple[Executions, int]] = {}
-        joined = joined_bitwise(self.code.dataflow)
+        joined = joined_by_three(self.code.dataflow, self._is_counted)
         for instruction, block in self.launch.instructions():
             own = self.purposes.operations(instruction)
             if not own or instruction in joined or self.purposes.values(instruction) != of_values:
@@ -99,6 +99,9 @@ class _Counter:
                 found[key] = executions, times + (found[key][1] if key in found else 0)
         for (kind, dtype, _), (executions, times) in found.items():
             yield OperationCount(kind, dtype, times, executions)
+
+    def _is_counted(self, instruction: Instruction) -> bool:
+        return self.purposes.values(instruction) or self.purposes.indices(instruction)
 
     def chains(self) -> Iterator[ChainCount]:
         for chain in chains_of(self.code, self.purposes):
