@@ -27,8 +27,7 @@ def test_sizes_may_have_names_that_are_words_of_isl(name: str) -> None:
         64,
         {"a": f"2 * {name} * {name}"},
         assumptions=f"{name} % 32 == 0 and {name} >= 64",
-        **{name: N},
-    )
+    ).at(**{name: N})
     # Each of 2 N work-items sums up to its own place, and each of the first N every second element of its row.
     sums = sum(i + 1 for i in range(2 * N)) + N * N // 2
     assert pm.feature("f_op_float32_add").eval(kernel) == sums

@@ -55,7 +55,7 @@ def test_sums_of_three_are_those_of_two_with_64_bits() -> None:
 
 
 def test_registers_that_braces_declare_are_others_than_those_of_the_same_name_in_other_braces() -> None:
-    """What one pair of braces adds up is not read in the next one, so that each has one sum of three numbers."""
+    """Each pair of braces has one sum of three numbers, as no other reads what it adds up on the way."""
     braces = 'asm volatile("{ .reg .u32 t; add.u32 t, %1, %2; add.u32 %0, t, %1; }" : "=r"(r) : "r"(r), "r"(b));'
     source = SOURCE.replace("T", "unsigned").replace("out[i] = BODY;", f"unsigned r = a; {2 * braces} out[i] = r;")
     kernel = pm.Kernel.from_cuda(source, "k", N // BLOCK, BLOCK, {"x": 5 * N, "out": N}, u=3)
