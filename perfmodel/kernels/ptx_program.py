@@ -173,7 +173,7 @@ class PtxProgram(DeclaredProgram):
 
     @cached_property
     def _held(self) -> Held | None:
-        """The registers and the stack that the assembler gives a thread; None where it is not asked, or not installed."""
+        """The registers and the stack that the assembler gives a thread; None where it is not there or not asked."""
         from perfmodel.sass.toolchain import held  # slow to import, and only for PTX
 
         return held(self.text, self.entry) if len(self.text) <= LONGEST_ASSEMBLED else None
