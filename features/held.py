@@ -15,7 +15,10 @@ from perfmodel.vocabulary.named_features import CountedFeature, SingleFamily
 
 
 class HeldRegisters(CountedFeature):
-    """Words of 32 bits that a work-item holds at once, as far as the source shows; compilers move, unroll and spill."""
+    """Words of 32 bits that a work-item holds at once, as far as the source shows; compilers move, unroll and spill.
+
+    Of PTX it is what NVIDIA's assembler gives out, where it is installed.
+    """
 
     unit = "register"
 

@@ -27,6 +27,7 @@ from typing import Any
 import islpy as isl
 
 from perfmodel.counting.domains import Domains, Region
+from perfmodel.counting.isl_names import isl_list
 from perfmodel.counting.points import made_once
 from perfmodel.counting.symbolic import Floor, Monomial, Pieces, Polynomial, name, number, quotient_of
 
@@ -101,7 +102,7 @@ class _Row:
         """Returns the points that stand in a relation to these, at other positions of their rows."""
         names = [points.get_dim_name(isl.dim_type.set, axis) for axis in range(points.dim(isl.dim_type.set))]
         before, behind = (", ".join(new if n == row else n for n in names) for new in ("__0from", "__0to"))
-        sizes = ", ".join(sorted(self.domains.sizes))
+        sizes = isl_list(sorted(self.domains.sizes))
         text = f"[{sizes}] -> {{ [{before}] -> [{behind}] : {relation} }}"
         found = points.apply(made_once(text, lambda: isl.Map(text)))
         for axis, dimension in enumerate(names):
@@ -120,7 +121,7 @@ class _Row:
         """Returns the points at which a condition holds."""
         space = self.points.space
         names = [space.get_dim_name(isl.dim_type.set, axis) for axis in range(space.dim(isl.dim_type.set))]
-        sizes = ", ".join(sorted(self.domains.sizes))
+        sizes = isl_list(sorted(self.domains.sizes))
         text = f"[{sizes}] -> {{ [{', '.join(names)}] : {condition} }}"
         return made_once(text, lambda: isl.Set(text)).align_params(space)
 

@@ -14,6 +14,7 @@ from perfmodel.counting.boxes import Extent
 from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import FOOTPRINTS, Footprint
 from perfmodel.counting.domains import Domains
+from perfmodel.counting.isl_names import isl_list
 from perfmodel.counting.lattices import Lattice
 from perfmodel.counting.points import ELEMENTS, has_barvinok
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
@@ -255,7 +256,7 @@ def _shifted(elements: Any, axis: int, comparison: str, reach: str) -> Any:
     before, after = [f"_from{d}" for d in dimensions], [f"_to{d}" for d in dimensions]
     conditions = [f"{b} = {a}" for d, (b, a) in enumerate(zip(before, after, strict=True)) if d != axis]
     conditions.append(f"{after[axis]} {comparison} {before[axis]} + {reach}")
-    sizes = ", ".join(elements.get_var_names(isl.dim_type.param))
+    sizes = isl_list(elements.get_var_names(isl.dim_type.param))
     relation = f"[{sizes}] -> {{ [{', '.join(before)}] -> [{', '.join(after)}] : {' and '.join(conditions)} }}"
     return elements.apply(isl.Map(relation))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from perfmodel.counting.isl_names import isl_name
 from perfmodel.counting.quasipolynomial import Affine, Piece, QuasiPolynomial, Term
 
 MOST_PIECES = 16
@@ -164,7 +165,7 @@ class Polynomial:
             if others or power != 1:
                 return None
             if isinstance(atom, str):
-                parts.append(f"{c}*{atom}")
+                parts.append(f"{c}*{isl_name(atom)}")
             else:
                 inner, divisor = atom.numerator.isl(), atom.denominator.constant
                 if inner is None or divisor is None:

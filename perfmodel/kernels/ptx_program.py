@@ -26,6 +26,7 @@ from perfmodel.kernels.struct_pointers import no_arrays, pointers_without_arrays
 if TYPE_CHECKING:
     from perfmodel.ptx.code import Code
     from perfmodel.ptx.emulation.emulation import Emulation
+    from perfmodel.sass.toolchain import Held
 
 MOST_THREADS = 1024
 """NVIDIA's GPUs take blocks of up to so many threads."""
@@ -160,18 +161,22 @@ class PtxProgram(DeclaredProgram):
                 emulation = self.emulated(values, **options, samples=emulation.samples, outstanding=outstanding)
             arrays = {each.name: (str(each.dtype), each.size) for each in self.launch(values).arrays()}
             self._counts[key] = counts_of(
-                emulation, arrays, frozenset(self.arrays), subgroup_size, self.has_vectors, self._has_scratch
+                emulation,
+                arrays,
+                frozenset(self.arrays),
+                subgroup_size,
+                has_vectors=self.has_vectors,
+                has_scratch=self._held is None or self._held.stack_bytes > 0,
+                registers=None if self._held is None else self._held.registers,
             )
         return self._counts[key]
 
-    @property
-    def _has_scratch(self) -> bool:
-        """False where the assembler keeps all private arrays in registers, though some places follow from branches."""
-        from perfmodel.sass.toolchain import stack_bytes  # slow to import, and only for PTX
+    @cached_property
+    def _held(self) -> Held | None:
+        """The registers and the stack that the assembler gives a thread; None where it is not there or not asked."""
+        from perfmodel.sass.toolchain import held  # slow to import, and only for PTX
 
-        if all(each.space != "local" for each in self.code.kernel.variables.values()):
-            return True
-        return len(self.text) > LONGEST_ASSEMBLED or stack_bytes(self.text, self.entry) != 0
+        return held(self.text, self.entry) if len(self.text) <= LONGEST_ASSEMBLED else None
 
     def _outstanding(self, emulation: Emulation) -> tuple[int, ...]:
         """Returns blocks that a sample has to have, as their loops are much longer than those of most."""

@@ -19,6 +19,7 @@ from perfmodel.counting.counts import (
     Footprint,
     KernelCounts,
 )
+from perfmodel.counting.isl_names import isl_list, isl_text
 from perfmodel.counting.quasipolynomial import QuasiPolynomial, from_isl
 from perfmodel.counting.symbolic import number
 from perfmodel.kernels.kernel import Kernel
@@ -229,8 +230,9 @@ class _Tabulator:
         if [weight for weight, _ in terms] == [1]:
             return terms[0][1]
 
-        names = ", ".join(self.sizes)
-        first, *others = (isl.PwQPolynomial(f"[{names}] -> {{ {count} }}") * weight for weight, count in terms)
+        names = isl_list(self.sizes)
+        texts = [(weight, isl_text(str(count), self.sizes)) for weight, count in terms]
+        first, *others = (isl.PwQPolynomial(f"[{names}] -> {{ {text} }}") * weight for weight, text in texts)
         return from_isl(sum(others, start=first))
 
     def known(self, count: QuasiPolynomial | None) -> Quantity | None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from perfmodel.basics.disk_cache import DiskCache
 from perfmodel.basics.errors import KernelError, SourceError
@@ -23,7 +24,7 @@ SECONDS = 120
 """The assembler may take so long for one kernel."""
 BINARY = "kernel.cubin"
 ENTRIES = DiskCache("sass", most=4096, is_packed=True)
-STACKS = DiskCache("stacks", most=4096)
+HELD = DiskCache("held", most=4096)
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,13 @@ class Assembled:
 
     log: str
     listing: str
+
+
+class Held(NamedTuple):
+    """Holds what a thread has while it runs: registers of 32 bits, and bytes of local memory for its stack."""
+
+    registers: int
+    stack_bytes: int
 
 
 def is_installed() -> bool:
@@ -61,24 +69,25 @@ def assembled(text: str, entry: str, target: str = "") -> Assembled:
     return ENTRIES.kept(key, lambda: _assembled(text, entry, target, tools), lambda kept: Assembled(**kept), asdict)
 
 
-def stack_bytes(text: str, entry: str) -> int | None:
-    """Returns the bytes of local memory in which a thread has its stack, as the assembler alone says; None where it is
-    not installed, or does not take the text."""
+def held(text: str, entry: str) -> Held | None:
+    """Returns what a thread of a kernel holds, as the assembler alone says; None where it is not installed, or does not
+    take the text."""
     assembler = _found(ASSEMBLER)
     if not assembler:
         return None
 
-    def found() -> int | None:
+    def found() -> Held | None:
         with tempfile.TemporaryDirectory(prefix="perfmodel-sass-") as folder, suppress(SourceError, KernelError):
-            said = re.search(r"(\d+) bytes stack frame", _log(text, entry, target_of(text), assembler, folder))
-            return int(said[1]) if said else None
+            log = _log(text, entry, target_of(text), assembler, folder)
+            registers, stack = re.search(r"Used (\d+) registers", log), re.search(r"(\d+) bytes stack frame", log)
+            return Held(int(registers[1]), int(stack[1])) if registers and stack else None
         return None
 
-    return STACKS.kept([text, entry, _identity(assembler)], found, _as_it_is, _as_it_is)
+    return HELD.kept([text, entry, _identity(assembler)], found, lambda kept: Held(*kept) if kept else None, _as_it_is)
 
 
-def _as_it_is(number: int | None) -> int | None:
-    return number
+def _as_it_is(found: Held | None) -> Held | None:
+    return found
 
 
 def _assembled(text: str, entry: str, target: str, tools: tuple[str, str]) -> Assembled:

@@ -7,7 +7,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.kernels.ptx_program import PtxProgram
-from perfmodel.sass.toolchain import stack_bytes
+from perfmodel.sass.toolchain import held
 
 pytest.importorskip("nvidia.cuda_nvcc", reason="needs the extra nvidia")
 
@@ -48,10 +48,12 @@ def test_arrays_of_which_branches_tell_the_place_are_where_the_assembler_keeps_t
     program = kernel.program
     assert isinstance(program, PtxProgram)
     assert "st.local" in program.text
-    assert (stack_bytes(program.text, program.entry) == 0) == is_kept
+    found = held(program.text, program.entry)
+    assert found is not None
+    assert (found.stack_bytes == 0) == is_kept
     for name in ("f_mem_scratch", "f_mem_access_scratch_load", "f_mem_access_scratch_store", "f_mem_waits_scratch"):
         assert (pm.feature(name).eval(kernel) == 0) == is_kept, name
 
 
 def test_nothing_is_known_of_texts_that_the_assembler_does_not_take() -> None:
-    assert stack_bytes(".version 8.0\n.target sm_90\nnonsense", "k") is None
+    assert held(".version 8.0\n.target sm_90\nnonsense", "k") is None

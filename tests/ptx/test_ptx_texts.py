@@ -301,7 +301,7 @@ def test_lanes_that_take_no_part_touch_nothing() -> None:
 @pytest.fixture
 def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has private arrays lie in memory as the text says, however few of their places a kernel goes to."""
-    monkeypatch.setattr("perfmodel.sass.toolchain.stack_bytes", lambda *_: None)
+    monkeypatch.setattr("perfmodel.sass.toolchain.held", lambda *_: None)
 
 
 @pytest.mark.parametrize(("mask", "lines"), [(0, 1), (1, 2), (7, 8)])

@@ -7,7 +7,7 @@ import pytest
 
 from perfmodel import Kernel
 from perfmodel.counting.waits import LATENCIES
-from perfmodel.ptx.counting.waits import CONDITION, CONVERSION, OF_DOUBLES
+from perfmodel.ptx.counting.latencies import CONDITION, CONVERSION, OF_DOUBLES, SHUFFLE
 from perfmodel.vocabulary.named_features import feature
 
 THREADS, ITERATIONS, UNROLLED = 1024, 10, 4
@@ -44,6 +44,7 @@ GLOBAL, SHARED = "ld.global.f32 %f3, [%rd4];", "ld.shared.f32 %f3, [%r5];"
 SUM = "add.f32 %f1, %f1, %f3;"
 SQUARE = "mul.f32 %f3, %f3, %f3;"
 TO_INT, TO_DOUBLE, TO_FLOAT = "cvt.rzi.s32.f32 %r7, %f3;", "cvt.f64.f32 %d1, %f3;", "cvt.rn.f32.f64 %f3, %d1;"
+SHUFFLED = "mov.b32 %r7, %f3; shfl.sync.down.b32 %r8, %r7, 1, 31, -1; mov.b32 %f3, %r8;"
 OF_DOUBLE = "mul.f64 %d1, %d1, %d1;"
 ELSEWHERE = "add.s64 %rd5, %rd2, %rd3; st.global.f32 [%rd5], %f1;"
 TO_GLOBAL, TO_SHARED = "st.global.f32 [%rd4], %f1;", "st.shared.f32 [%r5], %f1;"
@@ -96,6 +97,24 @@ NOT_UNROLLED = {
     "a counter of another width": ("%r6, 1;", "%r6, 1; and.b32 %r7, %r6, 65535;", "%r6, 10;", "%r7, 10;"),
     "two blocks": (GLOBAL, "setp.gt.s32 %p1, %r6, 20; @%p1 bra $on; $on: " + GLOBAL, "", ""),
 }
+
+
+STEPS = {
+    "a warp's width": ("mov.u32 %r8, WARP_SZ;", ITERATIONS / UNROLLED),
+    "a number": ("mov.u32 %r8, 32;", ITERATIONS / UNROLLED),
+    "a number of either way": ("mov.u32 %r8, 32; @%p1 bra $on; mov.u32 %r8, 32; $on:", ITERATIONS / UNROLLED),
+    "a number of one way": ("mov.u32 %r8, %r3; @%p1 bra $on; mov.u32 %r8, 32; $on:", ITERATIONS),
+    "none": ("mov.u32 %r8, %r3; shr.u32 %r8, %r8, 1;", ITERATIONS),
+}
+
+
+@pytest.mark.parametrize("case", STEPS)
+def test_steps_that_registers_hold_are_numbers_where_no_way_gives_them_another_value(case: str) -> None:
+    before, waits = STEPS[case]
+    text = TEXT.replace("BODY", GLOBAL + SUM).replace("add.s32 %r6, %r6, 1;", "add.s32 %r6, %r6, %r8;")
+    text = text.replace("%r6, 10;", "%r6, 320;").replace("$again:", f"setp.gt.s32 %p1, %r1, 99; {before}\n$again:")
+    kernel = Kernel.from_ptx(text, None, THREADS // 64, 64, {"x": THREADS + 11})
+    assert feature("f_mem_waits_global").eval(kernel) / THREADS == waits
 
 
 @pytest.mark.parametrize("case", NOT_UNROLLED)
@@ -193,6 +212,7 @@ DEPTHS = {
     "one that goes on is none": (GLOBAL + "fma.rn.f32 %f1, %f3, %f3, %f1;", 0, UNROLLED),
     "the longer of two ways": (GLOBAL + "mul.f32 %f4, %f3, %f3;" + 2 * SQUARE + "add.f32 %f3, %f3, %f4;" + SUM, 3, 4),
     "a power of two": (GLOBAL + "ex2.approx.f32 %f3, %f3;" + SUM, LATENCIES["exp2"], UNROLLED),
+    "what another lane has": (GLOBAL + SHUFFLED + SUM, SHUFFLE, UNROLLED),
     "a reciprocal root": (GLOBAL + "rsqrt.approx.f32 %f3, %f3;" + SUM, LATENCIES["rsqrt"], UNROLLED),
     "a quotient": (GLOBAL + "div.full.f32 %f3, %f3, %f2;" + SUM, LATENCIES["div"], UNROLLED),
     "an exact quotient, which is waited for": (GLOBAL + "div.rn.f32 %f3, %f3, %f2;" + SUM, LATENCIES["div"], 1),
@@ -387,3 +407,33 @@ def test_chains_behind_branches_are_gone_through_one_after_the_other() -> None:
         kernel = Kernel.from_cuda(APART.replace("COPIES", str(copies)), "apart", 1, 256, {"a": 256, "c": 256}, m=256)
         depths.append(feature("f_mem_depth_local_granularity:longest").eval(kernel))
     assert depths[1] == pytest.approx(depths[0], rel=0.3)
+
+
+EXCHANGED = """
+extern "C" __global__ void exchanged(const float *a, float *c, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    const float own = a[i];
+    float s = 0;
+    #pragma unroll 1
+    for (int j = 0; j < n; j += 32) {
+        const float x = a[j + lane];
+        #pragma unroll
+        for (int k = 0; k < COPIES; k++) {
+            const float d = __shfl_sync(0xffffffff, x, k) - own, e = __shfl_sync(0xffffffff, x, k + 1) * own;
+            s += d * d * e;
+        }
+    }
+    c[i] = s;
+}
+"""
+
+
+@pytest.mark.parametrize(("copies", "in_turn"), [(8, 1), (16, 2), (32, 4)])
+def test_copies_with_shuffles_take_turns_where_registers_have_no_room_for_all(copies: int, in_turn: int) -> None:
+    """A shuffle, a difference and a product are done before the sum; 64 shuffles take the room of 16 words in turn."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="needs the extra nvidia")
+    source = EXCHANGED.replace("COPIES", str(copies))
+    kernel = Kernel.from_cuda(source, "exchanged", THREADS // 64, 64, {"a": "n", "c": "n"}, n=THREADS)
+    depth = float(feature("f_mem_depth_global").eval(kernel)) / THREADS / (THREADS / 32)
+    assert depth == in_turn * (SHUFFLE + 2)

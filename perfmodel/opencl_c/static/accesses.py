@@ -17,6 +17,7 @@ from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import AccessCount, Executions, Footprint, Stride
 from perfmodel.counting.domains import Domains, Region
 from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, TouchedSets, addresses
+from perfmodel.counting.isl_names import isl_list
 from perfmodel.counting.lattices import Lattice, lattice
 from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
@@ -408,7 +409,7 @@ class StaticAccesses:
         before: Sequence[str],
     ) -> Any:
         names = [region.points.get_dim_name(isl.dim_type.set, d) for d in range(region.points.dim(isl.dim_type.set))]
-        sizes = ", ".join(sorted(self.domains.sizes))
+        sizes = isl_list(sorted(self.domains.sizes))
         union = None
         parts = max(unit // item, 1)
         for condition, piece in place.offset.pieces:

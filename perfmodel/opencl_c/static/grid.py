@@ -10,6 +10,7 @@ import islpy as isl
 
 from perfmodel.basics.errors import CountingError
 from perfmodel.counting.domains import Domains
+from perfmodel.counting.isl_names import isl_list, isl_name
 from perfmodel.counting.symbolic import (
     ZERO,
     Bounds,
@@ -123,8 +124,8 @@ class Grid:
         return self._bounds
 
     def domains(self, subgroup_size: int | None) -> Domains:
-        params = ", ".join(sorted(self.sizes))
-        known = [f"{size} >= 0" for size in self.sizes]
+        params = isl_list(sorted(self.sizes))
+        known = [f"{isl_name(size)} >= 0" for size in self.sizes]
         # A launch has at least one work-group, and no part of one.
         known += [f"{groups.isl()} >= 1" for groups in self.groups if groups.constant is None]
         for total, items in zip(self.global_size, self.local_size, strict=True):

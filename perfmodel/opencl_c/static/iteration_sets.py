@@ -8,6 +8,7 @@ from typing import Any
 import islpy as isl
 
 from perfmodel.counting.domains import Domains
+from perfmodel.counting.isl_names import isl_list
 
 
 def points_where(condition: str, names: Sequence[str | None], domains: Domains) -> Any:
@@ -16,7 +17,7 @@ def points_where(condition: str, names: Sequence[str | None], domains: Domains) 
     Raises:
         isl.Error: the condition has a name that is none of them, nor a size.
     """
-    sizes, coordinates = ", ".join(sorted(domains.sizes)), ", ".join(map(str, names))
+    sizes, coordinates = isl_list(sorted(domains.sizes)), ", ".join(map(str, names))
     text = f"[{sizes}] -> {{ [{coordinates}] : {condition} }}"
     return domains.remembered(text, lambda: isl.Set(text))
 
@@ -41,7 +42,7 @@ def later(points: Any, own: str, domains: Domains) -> Any:
 
 def _on_last(points: Any, relation: str, domains: Domains) -> Any:
     names = [points.get_dim_name(isl.dim_type.set, axis) for axis in range(points.dim(isl.dim_type.set))]
-    sizes = ", ".join(points.get_var_names(isl.dim_type.param))
+    sizes = isl_list(points.get_var_names(isl.dim_type.param))
     moved = [*names[:-1], "__0to"]
     text = f"[{sizes}] -> {{ [{', '.join(names)}] -> [{', '.join(moved)}] : {relation} }}"
 

@@ -21,7 +21,7 @@ from perfmodel.ptx.counting.executions import added, constant
 from perfmodel.ptx.counting.footprints import FootprintCounter
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes
-from perfmodel.ptx.counting.three_inputs import joined_bitwise
+from perfmodel.ptx.counting.three_inputs import joined_by_three
 from perfmodel.ptx.dataflow import registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.liveness import words_at_once
@@ -37,21 +37,25 @@ def counts_of(
     arrays: Mapping[str, tuple[str, int]],
     given: Collection[str],
     subgroup_size: int | None,
+    *,
     has_vectors: bool = True,
     has_scratch: bool = True,
+    registers: int | None = None,
 ) -> KernelCounts:
     """Returns the counts of a launch from the emulation of some of its blocks.
 
     Args:
         arrays: the type and number of elements of each array.
         given, has_vectors, has_scratch: see `EmulatedLaunch`.
+        registers: of a thread, as the assembler gives them out; by what lives at once in the text without.
     """
     launch = EmulatedLaunch(emulation, arrays, given, subgroup_size, has_vectors=has_vectors, has_scratch=has_scratch)
-    return _Counter(launch).counts()
+    return _Counter(launch, registers).counts()
 
 
 class _Counter:
-    def __init__(self, launch: EmulatedLaunch) -> None:
+    def __init__(self, launch: EmulatedLaunch, registers: int | None) -> None:
+        self.registers = registers
         self.launch, self.emulation, self.code = launch, launch.emulation, launch.code
         self.purposes = Purposes(self.code)
         self.accesses = AccessCounter(launch, self.purposes)
@@ -75,14 +79,14 @@ class _Counter:
             collectives=tuple(self.collectives()),
             sampled=emulated.is_estimate,
             scratch=tuple(self.scratch()),
-            registers=words_at_once(self.code) + RESERVED,
+            registers=words_at_once(self.code) + RESERVED if self.registers is None else self.registers,
             local_bytes=constant(launch.shared + self.declared("shared")),
         )
 
     def operations(self, of_values: bool) -> Iterator[OperationCount]:
         """Yields operations, those of one block and kind together."""
         found: dict[tuple[str, str, int], tuple[Executions, int]] = {}
-        joined = joined_bitwise(self.code.dataflow)
+        joined = joined_by_three(self.code.dataflow, self._is_counted)
         for instruction, block in self.launch.instructions():
             own = self.purposes.operations(instruction)
             if not own or instruction in joined or self.purposes.values(instruction) != of_values:
@@ -95,6 +99,9 @@ class _Counter:
                 found[key] = executions, times + (found[key][1] if key in found else 0)
         for (kind, dtype, _), (executions, times) in found.items():
             yield OperationCount(kind, dtype, times, executions)
+
+    def _is_counted(self, instruction: Instruction) -> bool:
+        return self.purposes.values(instruction) or self.purposes.indices(instruction)
 
     def chains(self) -> Iterator[ChainCount]:
         for chain in chains_of(self.code, self.purposes):

@@ -16,13 +16,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
-from perfmodel.counting.waits import ADDRESS, BESIDE, LATENCIES, MOST_UNDER_WAY, Wait
+from perfmodel.counting.waits import ADDRESS, BESIDE, MOST_UNDER_WAY, Wait
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import EXIT, Block, Loop
+from perfmodel.ptx.counting.latencies import CONDITION, latency_of
 from perfmodel.ptx.counting.operations import is_multiplied
 from perfmodel.ptx.dataflow import LOADS, address_of, read, written
 from perfmodel.ptx.liveness import words_of
-from perfmodel.ptx.syntax import Immediate, Instruction, Register
+from perfmodel.ptx.syntax import Immediate, Instruction, Operand, Register
 
 UNROLLED, MOST_UNROLLED, MOST_NEAR = 4, 47, 38
 """The assembler writes out so many iterations of a loop that is no longer than so many instructions; than fewer where
@@ -35,19 +36,11 @@ where PTX has more values live, some of which the assembler computes again."""
 MOST_PREDICATED, MOST_WITHOUT_LOADS = 16, 8
 """A block of more instructions is branched over where a condition says so; one that loads nothing from global memory is
 so much sooner (ptxas 12.9 and 13.5 for sm_90)."""
-CONDITION = 2
-"""A branch, or an instruction under a predicate, waits for a comparison as long as for so many more operations: 13
-cycles in all."""
 MOST_OF_SIDE = 2
 """So many blocks lie on one side of a branch, where one of them holds nothing but a jump."""
-CONVERSION, OF_DOUBLES = 4, 2
-"""The operations of 4 cycles each that some conversions take (an H200 19 from a float to a whole number or double, and
-as many to round it), and sums and products of doubles (8.2)."""
 _EXACT = frozenset(("div", "rcp", "sqrt"))
 _BARRIERS = frozenset(("bar", "barrier"))
 _SPACES = ("global", "shared")
-_KINDS = {"ex2": "exp2", "lg2": "log2", "rcp": "div"}
-"""Kinds of operations, by opcodes that have other names."""
 
 
 @dataclass
@@ -159,7 +152,7 @@ class _Way:
         number = max([self.begun, *(self.operations.get(name, 0) for name in before)])
         is_carried = not self.carried.isdisjoint(before) and instruction.opcode not in LOADS
         if not is_carried and instruction.opcode not in LOADS:
-            number += _latency(instruction)
+            number += latency_of(instruction)
         self.longest, self.latest = max(self.longest, number), max(self.latest, number)
         for name in written(instruction):
             self.operations[name] = number
@@ -264,7 +257,7 @@ class Waits:
             before = flow.predecessors[block.number]
             way.follow(block, hiding, self._is_branched_to(block), self._deciding(block), before)
         unrolled = 1
-        if loop is not None and _is_short(inside) and len(loop.blocks) == 1 and _counts_by_number(blocks[0]):
+        if loop is not None and _is_short(inside) and len(loop.blocks) == 1 and self._counts_by_number(blocks[0]):
             again = _Way(depths=way.depths, free=free)
             again.follow(blocks[0], hiding)
             unrolled = UNROLLED if again.levels == way.levels else 1
@@ -278,7 +271,9 @@ class Waits:
         # Copies whose loads come one after the other are done so, too.
         copies = unrolled * _copies(way.levels) / max(way.levels.values(), default=1) if loop is not None else 1.0
         held = min(max(sum(brought.values()) * unrolled / room, 1.0), max(copies, 1.0))
-        depth = held * way.longest / (1 if way.is_stopped or "global" in way.hidden else unrolled)
+        moved = [each for each in inside if each.opcode == "shfl" and loop is not None]
+        in_turn = max(held, min(len(moved) / room, _copies(moved)) * unrolled)
+        depth = in_turn * way.longest / (1 if way.is_stopped or "global" in way.hidden else unrolled)
         if loop is None:
             self._share_levels(way, [each for each in blocks if _is_predicated(each)], _SPACES)
         elif not way.is_stopped:
@@ -366,6 +361,36 @@ class Waits:
                 return 1 if given.isdisjoint(("mul", "mad")) else 0
         return 0
 
+    def _counts_by_number(self, block: Block) -> bool:
+        """Returns True if a loop of one block goes on as long as a register says that moves by a number."""
+        deciding = block.guard.register if block.guard is not None else None
+        compared = {
+            operand
+            for each in block.instructions
+            if each.opcode == "setp" and deciding in each.operands[:1]
+            for operand in each.operands[1:]
+        }
+        return any(
+            each.opcode in ("add", "sub") and each.operands[0] in compared and self._is_number(each.operands[2], block)
+            for each in block.instructions
+        )
+
+    def _is_number(self, operand: Operand, block: Block) -> bool:
+        """Returns whether an operand is a number, as the text says it there or on all ways to a block."""
+        if not isinstance(operand, Register):
+            return isinstance(operand, Immediate)
+        flow, seen, waiting = self.code.flow, {block.number}, [block.number]
+        while waiting:
+            before = flow.predecessors[waiting.pop()]
+            for number in before:
+                giving = [each for each in flow.blocks[number].instructions if operand.name in written(each)]
+                if giving and not (giving[-1].opcode == "mov" and isinstance(giving[-1].operands[-1], Immediate)):
+                    return False
+                if not giving and number not in seen:
+                    waiting.append(number)
+                seen.add(number)
+        return operand.name in self.code.dataflow.definitions
+
     def _room(self, loop: Loop | None) -> float:
         """Returns the words that loads may bring at once, beside those that are live."""
         live = 0 if loop is None else sum(self.words.get(name, 0) for name in self.code.dataflow.alive[loop.header])
@@ -402,21 +427,6 @@ def _is_long(instruction: Instruction) -> bool:
     return is_quotient or instruction.opcode in ("atom", "red") or _is_exact(instruction)
 
 
-def _counts_by_number(block: Block) -> bool:
-    """Returns True if a loop of one block goes on as long as a register says that moves by a number."""
-    deciding = block.guard.register if block.guard is not None else None
-    compared = {
-        operand
-        for each in block.instructions
-        if each.opcode == "setp" and deciding in each.operands[:1]
-        for operand in each.operands[1:]
-    }
-    return any(
-        each.opcode in ("add", "sub") and isinstance(each.operands[2], Immediate) and each.operands[0] in compared
-        for each in block.instructions
-    )
-
-
 def _space(instruction: Instruction) -> str | None:
     """Returns the memory that a load is from, if it is one that is waited for."""
     if instruction.opcode not in LOADS:
@@ -440,28 +450,6 @@ def _carried(instructions: Iterable[Instruction]) -> set[str]:
         first.update(name for name in read(each) if name not in after)
         after.update(written(each))
     return first & after
-
-
-def _latency(instruction: Instruction) -> int:
-    """Returns how many simple operations take as long as an operation on floats; 0 for other instructions."""
-    if instruction.opcode == "cvt":
-        return _conversion_latency(instruction)
-    if not instruction.types or not instruction.types[-1].is_float or instruction.opcode in ("mov", "st"):
-        return 0
-    if is_multiplied(instruction):
-        return 1
-    simple = OF_DOUBLES if instruction.types[-1].bits == 64 else 1
-    return LATENCIES.get(_KINDS.get(instruction.opcode, instruction.opcode), simple)
-
-
-def _conversion_latency(instruction: Instruction) -> int:
-    """Returns the same of a conversion: those that round to whole numbers, and those from and to doubles, are made by
-    the special-function units, others where floats are added."""
-    to, source = instruction.types[0], instruction.types[-1]
-    if not to.is_float and not source.is_float:
-        return 0
-    is_rounded = source.is_float and (not to.is_float or to == source)
-    return CONVERSION if is_rounded or 64 in (to.bits, source.bits) else 1
 
 
 def _is_exact(instruction: Instruction) -> bool:

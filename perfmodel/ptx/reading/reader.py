@@ -222,11 +222,9 @@ class _Body:
             cursor.fail(f"{word!r} is not understood")
 
     def _registers(self, declared: Mapping[str, Type]) -> None:
-        """Keeps registers that are declared; those that have another type in other braces get names of their own."""
+        """Keeps registers that are declared; those that other braces have by the same name get names of their own."""
         for name, type_ in declared.items():
-            own = name
-            while self.registers.get(own, type_) != type_:
-                own += "%"
+            own = f"{name}%{len(self.registers)}" if name in self.registers else name
             self.registers[own] = type_
             self.names[name] = own
 
