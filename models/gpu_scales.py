@@ -32,7 +32,7 @@ SCALES: dict[str, str] = {
     "p_i64_mul": I32,
     "p_i64_div": I32,
     "p_index": I32,
-    "p_convert": ISSUED,
+    "p_convert": "1 / (f_device_units * f_device_clock * f_device_convert_lanes)",
     "p_branch": ISSUED,
     "p_access": ISSUED,
     "p_store": ISSUED,

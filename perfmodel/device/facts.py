@@ -44,6 +44,7 @@ GPU_FACTS: Mapping[str, tuple[str, str]] = {
     "f64_lanes": ("", "double-precision results a clock and unit"),
     "i32_lanes": ("", "whole-number results a clock and unit"),
     "special_lanes": ("", "results of the special-function units a clock and unit"),
+    "convert_lanes": ("", "conversions between whole numbers and floats a clock and unit"),
     "issue_lanes": ("", "work-items whose instructions are issued a clock and unit"),
     "load_clocks": ("", "cycles of its memory's banks that a load of 32 work-items takes at least, however narrow"),
     "local_bandwidth": ("B", "bytes of local memory a clock and unit"),

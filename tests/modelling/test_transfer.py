@@ -288,6 +288,26 @@ def test_loads_of_words_come_at_the_rate_of_the_units_that_do_them(key: str, byt
     assert 0.9 * least < seconds < 2 * least
 
 
+CONVERSIONS = """__kernel void conversions(__global float *x)
+{
+    const int i = get_global_id(0);
+    int j = i;
+    float s = 0;
+    for (int k = 0; k < 4096; k++) { s += (float)j; j = j * 3 + 1; }
+    x[i] = s;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("key", "lanes"), [("v100", 16), ("rtx_a4000", 16), ("gtx_1080_ti", 32), ("h100", 64), ("mi50", 16)]
+)
+def test_conversions_come_at_the_rate_of_the_units_that_do_them(key: str, lanes: int) -> None:
+    there, facts = SHIPPED.on(key), device_facts(key)
+    kernel = pm.Kernel.from_opencl(CONVERSIONS, "conversions", ITEMS, 256, {"x": ITEMS}, tags={"op": "convert"})
+    a_clock = STEPS * ITEMS / float(there.predict(kernel)) / (facts["units"] * facts["clock"])
+    assert 0.25 * lanes < a_clock < 1.1 * lanes
+
+
 def test_a_wavefront_of_64_takes_as_long_for_half_as_many() -> None:
     """A group of 32 on GCN has half a wavefront, and RDNA's waves of 32 are whole."""
 
