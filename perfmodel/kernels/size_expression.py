@@ -65,7 +65,7 @@ class SizeExpression:
             KernelError: where it divides by zero.
         """
         sizes = {name: sizes[name] for name in self.names}
-        if _bound(self._tree, sizes) >= 2**63:
+        if not all(type(size) is int for size in sizes.values()) and _bound(self._tree, sizes) >= 2**63:
             sizes = {name: np.asarray(size, dtype=object) for name, size in sizes.items()}
         try:
             with np.errstate(divide="raise"):
