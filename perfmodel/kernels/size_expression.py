@@ -58,7 +58,7 @@ class SizeExpression:
     def value(self, sizes: Mapping[str, Any]) -> Any:
         return _value(self._tree, sizes)
 
-    def values(self, sizes: Mapping[str, NDArray[Any]]) -> Any:
+    def values(self, sizes: Mapping[str, Any]) -> Any:
         """Returns the values of the expression at arrays of sizes, exact where they are beyond 64 bits too.
 
         Raises:
