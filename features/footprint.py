@@ -10,6 +10,7 @@ import numpy as np
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
+from perfmodel.counting.evaluation import quotient
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.operations import DTYPES
 from perfmodel.features.transactions import block_bytes, bytes_touched, moved_on
@@ -70,7 +71,7 @@ class FootprintFeature(CountedFeature):
             made = self.of_groups(access, counts, sizes, self.block or SECTOR)
             total = total + made
             counting = counting + (made if reaches_beyond(access, self.beyond) else 0.0)
-        part: Floats = np.divide(counting, total, out=np.ones_like(total), where=total > 0)
+        part: Floats = quotient(counting, total, 1.0)
         return part
 
     def bytes_of(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, by_group: bool) -> Floats:
@@ -126,8 +127,7 @@ class FootprintFeature(CountedFeature):
             return np.asarray(1.0)
         most = None if whole.size is None else whole.size(sizes)
         elements, filled = (_at_most(each(sizes), most) for each in (whole.elements, whole.filled))
-        dense = np.where(filled > 0, elements / np.where(filled > 0, filled, 1.0), 1.0)
-        used: Floats = np.clip(dense, min(1.0, item / self.block), 1.0)
+        used: Floats = np.clip(quotient(elements, filled, 1.0), min(1.0, item / self.block), 1.0)
         return used
 
     def selects(self, footprint: Footprint) -> bool:

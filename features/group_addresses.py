@@ -1,8 +1,8 @@
 """Finds the addresses that the work-items of a group access, as far as strides or the first groups' addresses tell.
 
 What is asked of addresses, blocks that are touched or words of one bank, is the same for strides that differ by
-multiples of a period, if they are so large that steps along one axis never meet those along another. So a few classes
-of strides stand for a million sizes.
+multiples of a period, if they are so large that what smaller strides reach never meets. So a few classes of strides
+stand for a million sizes.
 """
 
 from __future__ import annotations
@@ -90,19 +90,20 @@ class Answer:
         return self.of_one([int(column) for column in columns])
 
     def of_all(self, classes: Classes) -> Floats:
-        found: Floats = np.array([self.of_one(row) for row in classes.rows])[classes.numbers]
+        each = np.array([self.of_one(row) for row in classes.rows])
+        found: Floats = each[0] if len(each) == 1 else each[classes.numbers]
         return found
 
     def of_one(self, row: Sequence[int]) -> float:
         """Returns the answer for one row of extents and strides."""
-        labels, is_apart = labels_of(row, self.item, self.question.period)
-        key = (True, *labels) if is_apart else (False, *row)
-        if key not in self.known:
+        labels = tuple(labels_of(row, self.item, self.question.period))
+        if labels not in self.known:
             if len(self.known) >= MOST_CLASSES:
                 self.known.clear()
             rank = len(row) // 2
-            self.known[key] = self.question(_affine(row[:rank], [step * self.item for step in row[rank:]]), self.item)
-        return self.known[key]
+            addresses = _affine(row[:rank], [step * self.item for step in row[rank:]])
+            self.known[labels] = self.question(addresses, self.item)
+        return self.known[labels]
 
 
 class Classes:
@@ -115,34 +116,40 @@ class Classes:
 
     def __init__(self, answer: Answer, columns: Sequence[Any]) -> None:
         whole = [np.asarray(column, np.int64) for column in columns]
-        labels, is_apart = labels_of(whole, answer.item, answer.question.period)
         shape = np.broadcast_shapes(*(column.shape for column in whole))
-        numbers, members = _classes([*labels, is_apart, *(column * (1 - is_apart) for column in whole)], shape)
+        numbers, members = _classes(labels_of(whole, answer.item, answer.question.period), shape)
         self.numbers = numbers.reshape(shape)
         self.rows = list(zip(*(np.broadcast_to(c, shape).ravel()[members].tolist() for c in whole), strict=True))
 
 
-def labels_of(columns: Sequence[Any], item: int, period: int) -> tuple[list[Any], Any]:
-    """Returns numbers that are the same for rows with the same answers, and whether they are known to be.
+def labels_of(columns: Sequence[Any], item: int, period: int) -> list[Any]:
+    """Returns numbers that are the same only for rows with the same answers, elementwise in the columns: extents and
+    strides, which are whole numbers or arrays of them.
 
-    All are elementwise in the columns, extents and strides, which are whole numbers or arrays of them.
+    A step that leads farther than an access, a period and all smaller steps together puts copies of what these reach
+    apart from each other. If all larger steps do so too, no two copies meet, and a period more of it changes nothing.
     """
     rank = len(columns) // 2
     extents, steps = columns[:rank], [s * (e > 1) * item for e, s in zip(columns, columns[rank:], strict=False)]
     apart = item + period
     sizes = [abs(step) for step in steps]
-    labels, is_apart = list(extents), True
-    for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
-        is_large, reach, place = size >= apart, apart, 0
+    places, leads = [], []  # how many steps are smaller, and whether one leads so far
+    for axis, size in enumerate(sizes):
+        reach, place = apart, 0
         for other, (size_, extent) in enumerate(zip(sizes, extents, strict=True)):
             if other != axis:
-                # Of two equal steps, neither is apart from the other.
+                # Of two equal steps, neither leads beyond the other.
                 reach = reach + (size_ <= size) * (extent - 1.0) * size_
-                place = place + (size_ >= apart) * (size_ < size)
-        is_apart = is_apart & (1 - is_large | (size >= reach))
-        label = size + is_large * (apart + place * period + size % period - size)
-        labels.append(2 * label + (step < 0))
-    return labels, is_apart
+                place = place + (size_ < size)
+        places.append(place)
+        leads.append(size >= reach)
+    labels = list(extents)
+    for size, step, place, is_apart in zip(sizes, steps, places, leads, strict=True):
+        for size_, leads_ in zip(sizes, leads, strict=True):
+            is_apart = is_apart & ((size_ <= size) | leads_)
+        label = size + is_apart * (place * period + size % period - size)
+        labels.append(4 * label + 2 * is_apart + (step < 0))
+    return labels
 
 
 _answer = lru_cache(maxsize=1024)(Answer)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError, nearest
 from perfmodel.counting.counts import ACCESS_CLASSES, AccessCount, KernelCounts, Stride
+from perfmodel.counting.evaluation import quotient
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.features.operations import DTYPES
 from perfmodel.vocabulary.feature_name import Condition, FeatureName, Word, parse_axes, parse_condition
@@ -92,7 +93,7 @@ class _Search:
             once = access.executions.workitem(self.sizes)
             ratio = pattern.ratio
             self.require(
-                access.footprint, "a footprint that can be counted", lambda f: ratio.matches(_quotient(once, f))
+                access.footprint, "a footprint that can be counted", lambda f: ratio.matches(quotient(once, f, 0.0))
             )
         if pattern.fraction is not None:
             self.require_fraction(pattern.fraction)
@@ -117,7 +118,7 @@ class _Search:
         steps = np.abs(stride(self.sizes))
         footprint = self.counts.footprint_of(self.access.variable, "any")
         if footprint is not None and footprint.elements is not None and footprint.filled is not None:
-            used = _quotient(footprint.elements(self.sizes), footprint.filled(self.sizes))
+            used = quotient(footprint.elements(self.sizes), footprint.filled(self.sizes), 0.0)
             self.result = self.result & fraction.matches(steps, used)
         else:
             if np.any(steps > 1):
@@ -127,11 +128,6 @@ class _Search:
 
 ZERO = QuasiPolynomial((), "0")
 EVERYWHERE = np.asarray(True)
-
-
-def _quotient(above: Floats, below: Floats) -> Floats:
-    """Returns accesses divided by distinct elements, 0 where nothing is accessed."""
-    return np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
 
 
 class AccessFeature(CountedFeature):

@@ -52,7 +52,9 @@ class RepeatedLoadsFeature(CountedFeature):
         for alike in ways.values():
             n_bytes = sum((found for _, found in alike), np.asarray(0.0))
             loops = len({access.body for access, _ in alike})
-            most = 1.0 if any(_is_repeated(access, sizes) for access, _ in alike) else 1.0 - 1.0 / loops
+            most: Floats = np.asarray(1.0 - 1.0 / loops)
+            for access, _ in alike:
+                most = np.where(_is_repeated(access, sizes), 1.0, most)
             repeated = np.maximum(n_bytes - self.touched(alike[0][0], counts, sizes), 0.0)
             total = total + np.minimum(repeated, n_bytes * most)
         return total
@@ -61,7 +63,7 @@ class RepeatedLoadsFeature(CountedFeature):
         """Returns the bytes of an array that all work-groups touch, each counted by itself; infinite if not known."""
         footprint = counts.footprint_of(access.variable, "load")
         if footprint is not None and footprint.by_group is not None:
-            return np.asarray(footprint.by_group(sizes) * np.dtype(footprint.dtype).itemsize)
+            return footprint.by_group(sizes) * np.dtype(footprint.dtype).itemsize
         if footprint is not None and footprint.touched is not None:
             return bytes_touched(footprint.touched, self.block, counts, sizes)
         return np.asarray(np.inf)
@@ -73,7 +75,7 @@ def _sharing(access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
     inside: Floats = np.asarray(float(SUBGROUP_SIZE))
     shared: Floats = np.asarray(1.0)
     for axis, size in enumerate(counts.local_size):
-        extent = np.asarray(size(sizes), np.float64)
+        extent = size(sizes)
         covered = np.minimum(inside, extent)
         stride = access.local_strides.get(axis, ZERO)
         if stride is not None:
@@ -89,10 +91,15 @@ def _way(access: AccessCount) -> Any:
     return access.variable, moved_by(access.local_strides, access.group_strides)
 
 
-def _is_repeated(access: AccessCount, sizes: Sizes) -> bool:
-    """Returns True if a loop that does not move an access is around one that does."""
-    moved = [None if stride is None else bool(np.any(stride(sizes) != 0)) for stride in access.loop_strides.values()]
-    return None not in moved and False in moved and True in moved[moved.index(False) :]
+def _is_repeated(access: AccessCount, sizes: Sizes) -> NDArray[np.bool_]:
+    """Returns a mask of the sizes at which a loop that does not move an access is around one that does."""
+    found, is_around = np.asarray(False), np.asarray(False)
+    for stride in access.loop_strides.values():
+        if stride is None:
+            return np.asarray(False)
+        step = stride(sizes)
+        found, is_around = found | (is_around & (step != 0)), is_around | (step == 0)
+    return found
 
 
 class RepeatedLoadsFamily(FeatureFamily):

@@ -38,7 +38,7 @@ class RetriesFeature(CountedFeature):
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         total = np.asarray(0.0)
         extents = (counts.work_groups, *counts.local_size)
-        items = np.asarray(math.prod(np.asarray(extent(sizes), np.float64) for extent in extents))
+        items: Floats = math.prod((extent(sizes) for extent in extents), start=np.asarray(1.0))
         for access in counts.accesses:
             if access.is_tried_again:
                 whole = counts.footprint_of(access.variable, access.direction)
@@ -55,7 +55,8 @@ class RetriesFeature(CountedFeature):
         asking = taking_part * np.minimum(share_of(access, self.block, touched), 1.0)
         subgroups = Granularity("subgroup", SUBGROUP_SIZE).executions(access.executions, self.name)(sizes)
         requests = np.minimum(asking, np.minimum(subgroups / items, 1 / SUBGROUP_SIZE))
-        return np.asarray(requests + FURTHER * (asking - requests))
+        found: Floats = requests + FURTHER * (asking - requests)
+        return found
 
 
 class RetriesFamily(FeatureFamily):

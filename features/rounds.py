@@ -25,6 +25,7 @@ from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, b
 SPACES = ("global", "local", "scratch")
 TURNS = SECTOR + 1
 """After so many iterations, whatever their step, addresses are where they were within their sectors."""
+WHOLE = 1.0
 ROLES = {"space": ("global", "local"), "direction": ("load", "store"), "fresh": ("fresh",)}
 
 
@@ -84,7 +85,8 @@ class RoundsFeature(CountedFeature):
         places = [self.place_of(access) for access in chosen]
 
         def by(granularity: Granularity) -> Floats:
-            each = (part * self.times(access, granularity, sizes) for access, part in zip(chosen, parts, strict=True))
+            times = (self.times(access, granularity, sizes) for access in chosen)
+            each = (count if part is WHOLE else part * count for part, count in zip(parts, times, strict=True))
             return once_a_body(zip(places, each, strict=True))
 
         return self.granularity.largest(by)
@@ -99,7 +101,7 @@ class RoundsFeature(CountedFeature):
     def part_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> float | Floats:
         """Returns how much one time of an access counts."""
         if not self.is_fresh:
-            return 1.0
+            return WHOLE
         if access.is_again or (self.beyond and not reaches_beyond(access, self.beyond)):
             return 0.0
         part = self.fresh_part(counts, access, sizes)
@@ -117,13 +119,14 @@ class RoundsFeature(CountedFeature):
         *_, step = (None, *access.loop_strides.values())
         if step is None:
             return np.asarray(1.0)
-        found = of_group(counts, access, sizes, FreshTurns(SUBGROUP_SIZE), TURNS)
-        if found is not None:
-            return found
+        known = of_group(counts, access, sizes, FreshTurns(SUBGROUP_SIZE), TURNS)
+        if known is not None:
+            return known
         by_items, by_subgroups = access.executions.workitem(sizes), access.executions.subgroup
         items = SUBGROUP_SIZE if by_subgroups is None else by_items / np.maximum(by_subgroups(sizes), 1.0)
         runs = separate_runs(access, SECTOR, np.maximum(items, 1.0))
-        return np.asarray(1.0 - (1.0 - moved_on(access, SECTOR, sizes)) ** runs)
+        found: Floats = 1.0 - (1.0 - moved_on(access, SECTOR, sizes)) ** runs
+        return found
 
 
 class WaitsFeature(RoundsFeature):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import PAGE_BYTES, AccessCount, KernelCounts
+from perfmodel.counting.evaluation import quotient
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.transactions import between_sizes, block_bytes, bytes_of_array, bytes_touched, moved_on
 from perfmodel.vocabulary.feature_name import FeatureName, Word
@@ -63,7 +64,7 @@ class ScatteredFeature(CountedFeature):
             most = np.asarray(np.inf) if touched is None else bytes_touched(touched, self.block, counts, sizes)
             moved = sum(moved for moved, _ in ways)
             # Fields of a struct share blocks.
-            part = np.minimum(np.divide(most, moved, out=np.ones_like(moved), where=moved > 0), 1.0)
+            part = np.minimum(quotient(most, moved, 1.0), 1.0)
             for of_one, reach in ways:
                 total = total + self.counted(of_one * part, reach)
         return total

@@ -19,6 +19,7 @@ from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import Update, bank_passes, expected_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
+from perfmodel.counting.evaluation import Block, alike, quotient
 from perfmodel.features.group_addresses import of_group
 from perfmodel.features.memory_access import (
     ZERO,
@@ -97,7 +98,7 @@ def between_sizes(touched: Blocks, size: int, item: int = 1) -> float:
 
 def bytes_touched(touched: Blocks, block: int, counts: KernelCounts, sizes: Sizes, item: int = 1) -> Floats:
     """Returns the bytes of the blocks that all work-groups touch, each counted by itself, as emulated ones did."""
-    return np.asarray(counts.work_groups(sizes) * between_sizes(touched, block, item) * block)
+    return counts.work_groups(sizes) * between_sizes(touched, block, item) * block
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,8 @@ def separate_runs(access: AccessCount, block: int, items: Floats) -> Floats:
     if access.touched is None or item >= block:
         return items
     runs = (between_sizes(access.touched, block) - items * item / block) / (1 - item / block)
-    return np.asarray(np.clip(runs, 1.0, np.maximum(items, 1.0)))
+    found: Floats = np.clip(runs, 1.0, np.maximum(items, 1.0))
+    return found
 
 
 class TransactionFeature(AccessFeature):
@@ -279,6 +281,12 @@ class TransactionFeature(AccessFeature):
 
     def at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the transactions (or cycles) of one execution, on average over the sub-groups of a work-group."""
+        compute = partial(self._at_once, counts, access, sizes)
+        key = (TransactionFeature, id(access), self.kind, self.size, self.width)
+        found: Floats = sizes.once(key, compute) if isinstance(sizes, Block) else compute()
+        return found
+
+    def _at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         found, handed_out = self._touched_at_once(counts, access, sizes), self.handed_out(access)
         return np.maximum(found, self.bytes_at_once(access, sizes) / handed_out) if handed_out < math.inf else found
 
@@ -295,7 +303,7 @@ class TransactionFeature(AccessFeature):
     def items_at_once(self, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns how many of a sub-group's work-items take part in one execution, on average."""
         made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
-        return np.divide(access.executions.workitem(sizes), made, out=np.zeros_like(made), where=made > 0)
+        return quotient(access.executions.workitem(sizes), made, 0.0)
 
     def _touched_at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         is_of_banks = self.kind == "banks" and access.space == "local"
@@ -303,7 +311,7 @@ class TransactionFeature(AccessFeature):
         if access.recorded is not None:
             made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
             recorded = access.recorded(self.width, kind, self.size)
-            return np.divide(recorded, made, out=np.zeros_like(made), where=made > 0)
+            return quotient(recorded, made, 0.0)
         question = BySubgroups(
             kind=kind,
             size=self.size,
@@ -327,12 +335,14 @@ class TransactionFeature(AccessFeature):
     def of_active(self, found: Floats, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns what is left of a sub-group's blocks (or cycles) where some work-items, any of them, don't take part,
         as their loops have ended, or conditions don't hold."""
-        group = math.prod(np.asarray(size(sizes), np.float64) for size in counts.local_size)
+        group = math.prod(size(sizes) for size in counts.local_size)
         lanes = group / np.ceil(group / self.width)
         made = self.pattern.granularity.executions(access.executions, self.name)(sizes) * lanes
-        taking_part = np.divide(access.executions.workitem(sizes), made, out=np.ones_like(made), where=made > 0)
-        left_out = np.clip(1.0 - taking_part, 0.0, 1.0)
-        return np.maximum(found * (1.0 - left_out ** (lanes / np.maximum(found, 1e-9))), np.minimum(found, 1.0))
+        taking_part = quotient(access.executions.workitem(sizes), made, 1.0)
+        left_out = alike(np.clip(1.0 - taking_part, 0.0, 1.0))
+        missing = np.power(left_out, lanes / np.maximum(found, 1e-9))
+        touched: Floats = np.maximum(found * (1.0 - missing), np.minimum(found, 1.0))
+        return touched
 
     def passes_anywhere(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns how many passes atomics are expected to take, each work-item at any place of an array."""

@@ -84,7 +84,7 @@ BOUNDS = {
     "p_memory": {"value": 5e-11, "min": 5e-12, "max": 3e-10},
     "p_branched": {"value": 1.5e-9, "min": 1e-9, "max": 4e-9},
 }
-"""What is physical: 10 to 500 GB/s from the last cache and 3 to 200 GB/s from memory, in seconds a byte; 16 to 40
+"""Bounds are physical: 10 to 500 GB/s from the last cache and 3 to 200 GB/s from memory, in seconds a byte; 16 to 40
 clocks of two cores for a wrong guess, which every other branch is where half of the lanes take part."""
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-BLOCK = 1 << 15
+BLOCK = 1 << 16
 
 _Method = TypeVar("_Method", bound=Callable[..., NDArray[Any]])
 
@@ -75,6 +75,22 @@ def once_per_block(method: _Method) -> _Method:
 def power(base: NDArray[Any], exponent: int) -> NDArray[Any]:
     """Returns base**exponent for a positive exponent, by multiplication: numpy's power is many times slower."""
     return np.asarray(functools.reduce(np.multiply, [base] * exponent), dtype=base.dtype)
+
+
+def quotient(above: ArrayLike, below: Any, otherwise: float) -> NDArray[np.float64]:
+    """Returns one number divided by another, or `otherwise` where that is not above 0; elementwise."""
+    is_above = below > 0
+    if isinstance(is_above, np.ndarray) and is_above.all():  # as nearly always
+        return np.asarray(np.divide(above, below))
+    return np.where(is_above, np.divide(above, np.where(is_above, below, 1.0)), otherwise)
+
+
+def alike(values: Any) -> Any:
+    """Returns one number for an array of equal ones, so that what follows from it is computed once; others as they
+    are."""
+    if isinstance(values, np.ndarray) and values.size > 1 and (values == values.flat[0]).all():
+        return values.flat[0]
+    return values
 
 
 def blockwise(

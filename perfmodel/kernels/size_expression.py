@@ -58,14 +58,14 @@ class SizeExpression:
     def value(self, sizes: Mapping[str, Any]) -> Any:
         return _value(self._tree, sizes)
 
-    def values(self, sizes: Mapping[str, NDArray[Any]]) -> Any:
+    def values(self, sizes: Mapping[str, Any]) -> Any:
         """Returns the values of the expression at arrays of sizes, exact where they are beyond 64 bits too.
 
         Raises:
             KernelError: where it divides by zero.
         """
         sizes = {name: sizes[name] for name in self.names}
-        if _bound(self._tree, sizes) >= 2**63:
+        if not all(type(size) is int for size in sizes.values()) and _bound(self._tree, sizes) >= 2**63:
             sizes = {name: np.asarray(size, dtype=object) for name, size in sizes.items()}
         try:
             with np.errstate(divide="raise"):

@@ -17,7 +17,7 @@ from perfmodel.vocabulary.named_features import CountedFeature
 
 
 def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Kernel:
-    """Returns a kernel in the form that it is counted in for a calibration at some sizes.
+    """Returns a kernel in the form that it is counted in for a calibration at some sizes, of arrays by the first.
 
     What ids and arguments decide is counted by the source, for all sizes. Where data decide on work or addresses of a
     kernel in OpenCL C, or its source takes too long to count, a GPU's model counts the PTX that NVIDIA's compiler makes
@@ -28,9 +28,9 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
         return form
     program = kernel.program.program if isinstance(kernel.program, WithTransfers) else kernel.program
     numbers = {name: np.asarray(size) for name, size in sizes.items()}
-    if not isinstance(program, OpenCLProgram) or any(size.ndim for size in numbers.values()):
+    if not isinstance(program, OpenCLProgram) or not all(size.size for size in numbers.values()):
         return form
-    here = kernel.at(**{name: size.item() for name, size in numbers.items()})
+    here = kernel.at(**{name: size.flat[0].item() for name, size in numbers.items()})
     if len(here.sizes) < len(program.sizes):
         return form
     if program.contents is not None or _is_seen(calibration, here):

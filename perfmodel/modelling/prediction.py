@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import PerfmodelError, PerfmodelWarning
+from perfmodel.counting.evaluation import Block, blockwise
 from perfmodel.counting.resampling import deviation
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.replica import replicas
@@ -20,7 +21,7 @@ from perfmodel.modelling.counted_form import counted_form
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.intervals import OF_OTHERS, between, sensitivities
 from perfmodel.modelling.unpriced import unpriced
-from perfmodel.vocabulary.named_features import CountedFeature, evaluate_all
+from perfmodel.vocabulary.named_features import CountedFeature, counted_functions, evaluate_all
 
 Floats = NDArray[np.float64]
 
@@ -171,7 +172,8 @@ def predict(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike])
 
 
 def predicted_seconds(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Floats:
-    """Predicts a kernel's seconds only: at single sizes many times as fast as `predict`, once it did so."""
+    """Predicts a kernel's seconds only: at single sizes many times as fast as `predict`, once it did so; of arrays
+    without the memory that all features at all sizes would take."""
 
     def slowly() -> float | None:
         features = feature_values(calibration, kernel, sizes)
@@ -182,7 +184,32 @@ def predicted_seconds(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, A
         return counted_form(calibration, example, {})
 
     found = calibration.quick.seconds(calibration.model, calibration.parameters, kernel, sizes, slowly, counted)
-    return predict(calibration, kernel, sizes).seconds if found is None else np.asarray(found)
+    if found is not None:
+        return np.asarray(found)
+    of_array = _seconds_in_blocks(calibration, kernel, sizes)
+    return predict(calibration, kernel, sizes).seconds if of_array is None else of_array
+
+
+def _seconds_in_blocks(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Floats | None:
+    """Returns the seconds at arrays of sizes; None where features are better known at single ones, or count no work."""
+    model, compiled = calibration.model, calibration.model.string.compile()
+    is_work = not model.work
+    counted = counted_form(calibration, kernel, sizes)
+    bound = counted.bind(sizes)
+    if not any(np.ndim(size) for size in bound.values()):
+        return None
+    functions = counted_functions(model.features, counted, bound)
+    if len(functions) < len(model.features):
+        return None
+
+    def seconds(block: Block) -> Floats:
+        nonlocal is_work
+        features = {name: np.asarray(function(block)) for name, function in functions.items()}
+        is_work = is_work or any(np.any(features[name]) for name in model.work)
+        return compiled(calibration.parameters, features)
+
+    (found,) = blockwise([seconds], bound)
+    return found if is_work else None
 
 
 def predicted(

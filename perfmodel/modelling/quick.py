@@ -138,7 +138,7 @@ class Quick:
         here = dict(zip(program.sizes, numbers, strict=True))
         kernel.check_at(here)
         known = known or of_program.setdefault(others, Remembered())
-        found = known.function(numbers, partial(_recorded, model, parameters, counted, kernel.at(**here)))
+        found = known.function(numbers, partial(_recorded, model, parameters, counted, partial(kernel.at, **here)))
         known.before = numbers
         seconds = None if found is None else found.seconds(numbers)
         if seconds is None:
@@ -158,11 +158,12 @@ def _recorded(
     model: Formula,
     parameters: Mapping[str, float],
     form: Callable[[Kernel], Kernel],
-    example: Kernel,
+    at_sizes: Callable[[], Kernel],
     constant: Constant,
 ) -> RecordedPredictions | None:
     """Returns the predictions of a kernel as a function of those sizes that are not constant; None where there is
     none."""
+    example = at_sizes()
     recording = Recording(example.program.sizes)
     counted = form(example)
     numbers = {name: each for name, each in zip(example.program.sizes, constant, strict=True) if each is not None}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -67,14 +68,11 @@ WORKITEM = Granularity("workitem")
 
 def once_a_body(executed: Iterable[tuple[tuple[str, ...], NDArray[np.float64]]]) -> NDArray[np.float64]:
     """Sums, over loop bodies, each known by the loops around it, the largest count in it: what stands in one body does
-    not wait for each other.
-
-    What stands in one loop body does not wait for each other.
-    """
-    bodies: dict[tuple[str, ...], NDArray[np.float64]] = {}
+    not wait for each other."""
+    bodies: dict[tuple[str, ...], dict[int, NDArray[np.float64]]] = {}
     for loops, count in executed:
-        bodies[loops] = np.maximum(bodies.get(loops, np.asarray(0.0)), count)
-    return sum(bodies.values(), np.asarray(0.0))
+        bodies.setdefault(loops, {})[id(count)] = count  # many share one
+    return sum((reduce(np.maximum, counts.values(), np.asarray(0.0)) for counts in bodies.values()), np.asarray(0.0))
 
 
 def parse_granularity(word: Word) -> Granularity:

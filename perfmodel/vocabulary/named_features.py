@@ -16,7 +16,7 @@ from perfmodel.basics import registry
 from perfmodel.basics.errors import CountingError, FeatureError, PerfmodelError, nearest
 from perfmodel.basics.notebook import table, titled
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.counting.evaluation import blockwise
+from perfmodel.counting.evaluation import Block, blockwise
 from perfmodel.counting.recording import Recording, UnrecordableError
 from perfmodel.device import OPENCL
 from perfmodel.kernels.kernel import Kernel, as_kernel
@@ -221,18 +221,25 @@ def evaluate_all(
     features: Mapping[str, Feature], kernel: Kernel, bound: Mapping[str, NDArray[Any]]
 ) -> dict[str, NDArray[np.float64]]:
     """Evaluates several features as `evaluate` does each; counts that they share are evaluated only once."""
+    counted = counted_functions(features, kernel, bound)
+    values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
+    return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
+
+
+def counted_functions(
+    features: Mapping[str, Feature], kernel: Kernel, bound: Mapping[str, NDArray[Any]]
+) -> dict[str, Callable[[Block], NDArray[np.float64]]]:
+    """Returns those features as functions of blocks of these sizes that are known for all of them at once."""
     found = {name: f for name, f in features.items() if isinstance(f, CountedFeature)}
     counts_of = _subgroup_sizes(found.values())
     if any(np.ndim(size) for size in bound.values()):
         counts = _of_all_sizes(kernel, bound, set(counts_of.values()))
+        if counts is None:
+            return {}
     else:
         here = kernel.at(**{name: int(size) for name, size in bound.items()})
         counts = {size: here.counts_for(size) for size in counts_of.values()}
-    counted: dict[str, Any] = {}
-    if counts is not None:
-        counted = {name: partial(f.values, counts[counts_of[f.subgroup_size]]) for name, f in found.items()}
-    values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
-    return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
+    return {name: partial(f.values, counts[counts_of[f.subgroup_size]]) for name, f in found.items()}
 
 
 def recorded(
