@@ -46,6 +46,7 @@ class Selections(KernelGenerator):
     name = "selections"
     summary = "numbers counted if they pass a test"
     source = "filters, work queues and histograms of everyday programs"
+    limits = "more numbers that pass than there are"
     tags = (
         choice("space", "memory that the counters lie in", *COUNTERS),
         number("passed", f"numbers that pass, of {OF}", 0, 16, 128, 256, default=128),
@@ -74,6 +75,9 @@ class Selections(KernelGenerator):
 
     def multiples(self, variant: Mapping[str, str]) -> Mapping[str, int]:
         return {"n": int(variant["lsize_0"])}
+
+    def fits(self, variant: Mapping[str, str], sizes: Mapping[str, int]) -> bool:
+        return int(variant["passed"]) <= OF
 
     def reference(self, kernel: Kernel, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
         mixed = arrays["x"] + np.arange(arrays["x"].size, dtype=np.uint32) * np.uint32(40503)

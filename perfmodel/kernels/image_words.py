@@ -69,8 +69,8 @@ def sampler_argument(name: str, said: object) -> Sampler:
     word, *parts = [part.strip() for part in str(said).split(":")]
     if word != "sampler" or not set(parts) <= FLAGS.keys():
         raise KernelError(
-            f"argument {name!r} is a sampler, and said to be {said!r:.60}; write sampler, and behind colons what it is "
-            f"of {', '.join(FLAGS)}"
+            f"argument {name!r} is a sampler, and said to be {said!r:.60}; write what it is between colons, as in "
+            f"sampler:normalized:linear:repeat, of {', '.join(FLAGS)}"
         )
     flags = sum(FLAGS[part] for part in set(parts))
     return Sampler(name, flags if flags & _FILTERS else flags | FLAGS["nearest"])

@@ -200,5 +200,5 @@ def test_samplers_may_be_arguments_of_launches(cpu: Device, words: str) -> None:
 def test_samplers_that_are_not_understood_say_what_to_write() -> None:
     source = READ.format(before="", type="float4", scale="1.0f", read="read_imagef(im, given, (float2)(u, v))")
     for given in ({}, {"given": "sampler:liner"}, {"given": "linear"}):
-        with pytest.raises(KernelError, match="write sampler, and behind colons what it is of unnormalized, "):
+        with pytest.raises(KernelError, match="sampler:normalized:linear:repeat, of unnormalized, "):
             Kernel.from_opencl(source, "k", 1024, 32, {"im": "image:rgba:float32:40:40", "out": 1024, **given})
