@@ -61,11 +61,11 @@ SPACES = {
         ),
         Space("tiled", frozenset(_FILTERED.split()), convolution.kernel, _convolution_idle),
         Space(
-            "optional_shared",
-            frozenset(f"{_FILTERED} use_shmem use_cmem".split()),
-            convolution.kernel,
-            _convolution_idle,
-            _is_through_local_memory_all_the_same,
+            name="optional_shared",
+            parameters=frozenset(f"{_FILTERED} use_shmem use_cmem".split()),
+            kernel=convolution.kernel,
+            idle=_convolution_idle,
+            is_other=_is_through_local_memory_all_the_same,
         ),
         Space(
             "dedispersion",
