@@ -7,6 +7,7 @@ How many of them a compute unit has room for follows from that, and from what it
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import KernelCounts
@@ -14,38 +15,39 @@ from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.vocabulary.named_features import CountedFeature, SingleFamily
 
 
-class HeldRegisters(CountedFeature):
+class _HeldByItem(CountedFeature):
+    """A number of the program that is the same at all sizes, of each work-item."""
+
+    count: ClassVar[str]
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        found: Floats = 0.0 * counts.work_items(sizes) + getattr(counts, self.count)
+        return found
+
+
+class HeldRegisters(_HeldByItem):
     """Words of 32 bits that a work-item holds at once, as far as the source shows; compilers move, unroll and spill.
 
     Of PTX it is what NVIDIA's assembler gives out, where it is installed.
     """
 
     unit = "register"
-
-    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        found: Floats = 0.0 * counts.work_items(sizes) + counts.registers
-        return found
+    count = "registers"
 
 
-class HeldMoved(CountedFeature):
+class HeldMoved(_HeldByItem):
     """Words of 32 bits that a work-item holds beside, if a compiler moves sums to the conditions under which they are
     stored."""
 
     unit = "register"
-
-    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        found: Floats = 0.0 * counts.work_items(sizes) + counts.moved_words
-        return found
+    count = "moved_words"
 
 
-class HeldSteps(CountedFeature):
+class HeldSteps(_HeldByItem):
     """Instructions of straight code that end in sums which a compiler may move."""
 
     unit = "instruction"
-
-    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        found: Floats = 0.0 * counts.work_items(sizes) + counts.moved_steps
-        return found
+    count = "moved_steps"
 
 
 class HeldLocal(CountedFeature):

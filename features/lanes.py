@@ -93,31 +93,8 @@ class LanesFeature(CountedFeature):
         for access in counts.accesses:
             if access.space == self.space and (access.direction == "load") == (self.direction == "load"):
                 executed = self.granularity.executions(access.executions, self.name)(sizes)
-                total = total + executed * self.weight(access, sizes)
+                total = total + executed * weight_of(access, self.kind, sizes)
         return total
-
-    def weight(self, access: AccessCount, sizes: Sizes) -> Floats:
-        """Returns how many loads or stores of this kind an access is: each component of a vector by itself, if places
-        are apart."""
-        apart = "narrow" if access.bits < WORD_BITS else "gathered"
-        stride = access.local_strides.get(0, ZERO)
-        times = (
-            access.bits / WORD_BITS if self.kind == "unit" else 1.0 if self.kind == "uniform" else moved_apart(access)
-        )
-        if stride is None:
-            return np.asarray(times if self.kind == ("unit" if is_along_a_row(access) else apart) else 0.0)
-        step = stride(sizes)
-        if access.space == "scratch":  # what lanes have at one place of arrays of their own is put side by side
-            places = {"unit": step == 0}
-        elif is_out_of_sight(access):
-            places = {"uniform": step == 0}
-        else:
-            places = {"uniform": step == 0, "unit": (step == 1) | (step == -1)}
-        if self.kind in places:
-            return np.where(places[self.kind], times, 0.0)
-        if self.kind != apart:
-            return np.asarray(0.0)
-        return np.where(functools.reduce(operator.or_, places.values()), 0.0, times)
 
 
 class BranchedFeature(CountedFeature):
@@ -133,29 +110,38 @@ class BranchedFeature(CountedFeature):
     def __init__(self, name: FeatureName, width: int) -> None:
         super().__init__(name)
         self.granularity, self.subgroup_size = Granularity("vector", width), width
-        self._narrow = [
-            LanesFeature(name, space, direction, "narrow", width) for space in SPACES for direction in DIRECTIONS
-        ]
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         total: Floats = np.asarray(0.0)
         for access in counts.accesses:
-            if access.executions.unforeseen:
+            is_atomic = access.direction == "atomic"
+            if access.executions.unforeseen and (is_atomic or access.space in SPACES):
                 executed = self.granularity.executions(access.executions, self.name)(sizes)
-                total = total + executed * access.executions.unforeseen * self.weight(access, sizes)
+                one_by_one = 1.0 if is_atomic else weight_of(access, "narrow", sizes)
+                total = total + executed * access.executions.unforeseen * one_by_one
         return total
 
-    def weight(self, access: AccessCount, sizes: Sizes) -> Floats:
-        if access.direction == "atomic":
-            return np.asarray(1.0)
-        return sum(
-            (
-                each.weight(access, sizes)
-                for each in self._narrow
-                if (each.space, each.direction) == (access.space, access.direction)
-            ),
-            np.asarray(0.0),
-        )
+
+def weight_of(access: AccessCount, kind: str, sizes: Sizes) -> Floats:
+    """Returns how many loads or stores of a kind an access is: each component of a vector by itself, if places
+    are apart."""
+    apart = "narrow" if access.bits < WORD_BITS else "gathered"
+    stride = access.local_strides.get(0, ZERO)
+    times = access.bits / WORD_BITS if kind == "unit" else 1.0 if kind == "uniform" else moved_apart(access)
+    if stride is None:
+        return np.asarray(times if kind == ("unit" if is_along_a_row(access) else apart) else 0.0)
+    step = stride(sizes)
+    if access.space == "scratch":  # what lanes have at one place of arrays of their own is put side by side
+        places = {"unit": step == 0}
+    elif is_out_of_sight(access):
+        places = {"uniform": step == 0}
+    else:
+        places = {"uniform": step == 0, "unit": (step == 1) | (step == -1)}
+    if kind in places:
+        return np.where(places[kind], times, 0.0)
+    if kind != apart:
+        return np.asarray(0.0)
+    return np.where(functools.reduce(operator.or_, places.values()), 0.0, times)
 
 
 def moved_apart(access: AccessCount) -> float:
