@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import perfmodel as pm
+from perfmodel.opencl_c.static.unrolling import MOST_ASKED_FOR
 
 SIDE, FILTER = 4096, 15
 BANKS = 32
 UNROLLED = "#pragma unroll\n"
-WRITTEN_OUT, SUMMED = 16 * 1024, 6
-"""Compilers made of LLVM, as all makers' are, write loops out as a whole up to so many instructions (its threshold for
-loops with a pragma), of which a sum has so many: its own place, the pixel and the weight loaded, a product, an addition
-and a store. Beyond that the loop over the filter's rows stays, and what it loads is not kept from row to row."""
+SUMMED = 6
+"""A sum has so many instructions: its own place, the pixel and the weight loaded, a product, an addition and a store.
+Where all of them are more than `MOST_ASKED_FOR`, the loop over the filter's rows stays, and what it loads is not kept
+from row to row."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def kernel(configuration: Mapping[str, int], side: int = SIDE, width: int = FILT
 
 
 def _from_local_memory(bx: int, by: int, tx: int, ty: int, width: int, row: int) -> Iterator[str]:
-    is_short = SUMMED * width * width * tx * ty <= WRITTEN_OUT
+    is_short = SUMMED * width * width * tx * ty <= MOST_ASKED_FOR
     for down in stretches(by, ty, width, are_kept=is_short):
         for along in stretches(bx, tx, width):
             yield f"{UNROLLED if is_short else ''}for (int j = {down.first}; j < {down.end}; ++j)"
