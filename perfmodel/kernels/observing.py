@@ -15,6 +15,7 @@ from perfmodel.kernels.emulation import Profile, emulate
 from perfmodel.kernels.sample_size import large_enough
 from perfmodel.kernels.touched import LINE_BYTES, TouchedByGroups, touched
 from perfmodel.opencl_c.emulation import Machine
+from perfmodel.opencl_c.emulation.code_generation import code_of
 from perfmodel.opencl_c.static.branch_statistics import BranchRun, Observed, observed
 
 MOST_STEPS_FOR_PLACES = 5_000
@@ -44,7 +45,8 @@ def seen(kernel: BoundKernel, arrays: Mapping[str, Any] | None, groups: str, see
     Args:
         arrays, groups, seed: see `perfmodel.emulate`.
     """
-    budget = kernel.program.as_opencl().budget
+    program = kernel.program.as_opencl()
+    budget = program.budget
     options: dict[str, Any] = {"groups": groups, "seed": seed, "work": budget * MOST_WORK_FOR_DATA}
     profile = large_enough(
         groups,
@@ -52,6 +54,7 @@ def seen(kernel: BoundKernel, arrays: Mapping[str, Any] | None, groups: str, see
         lambda found: found.emulation.blocks[:, :, 1].sum(axis=1),
         lambda found: found.emulation.nominal_s,
         budget,
+        code_of(program.lowered).can_be_cut,
     )
     emulation = profile.emulation
     items, ran = math.prod(emulation.local_size), len(emulation.groups)

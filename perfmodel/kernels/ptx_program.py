@@ -155,6 +155,7 @@ class PtxProgram(DeclaredProgram):
                 lambda found: found.work,
                 lambda found: found.nominal_s,
                 self.budget,
+                self._can_be_cut,
             )
             outstanding = self._outstanding(emulation)
             if outstanding:
@@ -177,6 +178,13 @@ class PtxProgram(DeclaredProgram):
         from perfmodel.sass.toolchain import held  # slow to import, and only for PTX
 
         return held(self.text, self.entry) if len(self.text) <= LONGEST_ASSEMBLED else None
+
+    @cached_property
+    def _can_be_cut(self) -> bool:
+        from perfmodel.ptx.emulation.deciding import Deciding  # slow to import
+
+        deciding = Deciding(self.code)
+        return all(deciding.rough_plan(loop) is not None for loop in self.code.flow.loops)
 
     def _outstanding(self, emulation: Emulation) -> tuple[int, ...]:
         """Returns blocks that a sample has to have, as their loops are much longer than those of most."""

@@ -1,7 +1,8 @@
-"""Says whether a sample of work-groups is too small to tell what data decide in all of a launch.
+"""Says how many work-groups show what data decide in all of a launch.
 
 Where groups differ much, as those of a fractal's inside and outside do, few of them say little of their mean; more are
-emulated then, as far as that is done in a moment.
+emulated then, as far as that is done in a moment. Where loops go on as long as data say, so that none of their
+iterations can stand for others, few groups may take long already; these have to do then.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ ENOUGH = 0.05
 MOST_SECONDS = 0.3
 """A sample that takes longer is not followed by a larger one, with the usual budget; at the nominal speed of emulation,
 so that a kernel has the same counts however busy the machine is."""
+FEW = 4
+"""So many parts are looked at first where not all loops can be cut short, and no more if they take `MOST_SECONDS`."""
 
 Made = TypeVar("Made")
 
@@ -31,6 +34,7 @@ def large_enough(
     work_of: Callable[[Made], Any],
     nominal_s: Callable[[Made], float],
     budget: float,
+    can_be_cut: bool,
 ) -> Made:
     """Returns an emulation of as many groups as it takes; of those that are asked for, where these are no sample.
 
@@ -39,8 +43,15 @@ def large_enough(
         emulated: emulates them, a sample with one group of each of so many parts of the grid.
         work_of: the work of each emulated group.
         nominal_s: the seconds that an emulation takes at a nominal speed.
+        budget: how many times the usual work counting may take.
+        can_be_cut: whether iterations of all loops may stand for others, where all of them take too long.
     """
-    parts, found, is_sample = SAMPLES, emulated(SAMPLES), isinstance(groups, str) and groups == "sample"
+    is_sample = isinstance(groups, str) and groups == "sample"
+    if is_sample and not can_be_cut:
+        found = emulated(FEW)
+        if nominal_s(found) >= budget * MOST_SECONDS:
+            return found
+    parts, found = SAMPLES, emulated(SAMPLES)
     while is_sample and nominal_s(found) < budget * MOST_SECONDS and relative_error(work_of(found)) > ENOUGH:
         parts, before = MORE * parts, len(work_of(found))
         found = emulated(parts)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
+from perfmodel.kernels.sample_size import large_enough
 
 ITEMS, GROUP, TURNS = 2**18, 256, 400
 BUSY = slice(90_000, 110_000)
@@ -58,3 +59,20 @@ def test_a_sample_has_as_many_groups_as_are_asked_for(made: Callable[[np.ndarray
         for samples in (16, 64)
     )
     assert 3 * few < many
+
+
+@pytest.mark.parametrize(
+    ("seconds", "can_be_cut", "asked"),
+    [(0.001, True, [16]), (0.001, False, [4, 16]), (1.0, True, [16]), (1.0, False, [4])],
+)
+def test_few_groups_have_to_do_where_they_take_long_and_loops_cannot_be_cut(
+    seconds: float, can_be_cut: bool, asked: list[int]
+) -> None:
+    parts: list[int] = []
+
+    def emulated(samples: int) -> int:
+        parts.append(samples)
+        return samples
+
+    large_enough("sample", emulated, np.ones, lambda samples: samples * seconds, 1.0, can_be_cut)
+    assert parts == asked

@@ -67,3 +67,20 @@ def test_what_they_decide_is_observed() -> None:
     knl = pm.Kernel.from_opencl(source, "k", 1024, 64, {"a": 1024}, ["-cl-std=CL2.0"])
     with pytest.warns(CountingWarning):
         assert pm.feature("f_op_float32_add").eval(knl) == 1024 / 64
+
+
+def test_a_number_in_constant_memory_is_a_constant_of_the_code() -> None:
+    source = """__constant int TURNS = 12; __constant float BY = 0.5f * 3;
+    kernel void k(global float *a) {
+        float s = a[get_global_id(0)];
+        for (int i = 0; i < TURNS; i++) s = s * BY + 1.0f;
+        a[get_global_id(0)] = s;
+    }"""
+    knl = pm.Kernel.from_opencl(source, "k", 1024, 64, {"a": 1024})
+    assert pm.feature("f_op_float32_madd").eval(knl) == 1024 * 12
+    assert pm.feature("f_mem_access_global_int32_load").eval(knl) == 0
+    a = np.linspace(0, 1, 1024, dtype=np.float32)
+    expected = a.copy()
+    for _ in range(12):
+        expected = expected * np.float32(1.5) + np.float32(1)
+    np.testing.assert_allclose(pm.emulate(knl, {"a": a}, groups="all").array("a"), expected, rtol=1e-5)

@@ -32,7 +32,7 @@ class Code:
             what is left of these and of the work.
         once: the work outside of loops, which the function does not count.
         accesses, work_items, divisions: see `Expressions`. plans: of loops whose iterations may be left out, by number;
-            rough_plans: of those of which some may stand for others.
+            rough_plans: of those of which some may stand for others; can_be_cut: whether that is all loops.
     """
 
     text: str
@@ -43,6 +43,7 @@ class Code:
     divisions: tuple[Place, ...]
     plans: tuple[Plan, ...]
     rough_plans: tuple[Plan, ...]
+    can_be_cut: bool
 
 
 _MADE: WeakKeyDictionary[low.LoweredKernel, Code] = WeakKeyDictionary()
@@ -101,6 +102,7 @@ class _Generator:
             divisions=tuple(self.expressions.divisions),
             plans=tuple(self.plans),
             rough_plans=tuple(self.rough_plans),
+            can_be_cut=len(self.rough_plans) == sum(1 for _ in walks.loops(self.kernel.body)),
         )
 
     def emit(self, line: str) -> None:

@@ -11,7 +11,7 @@ from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.arithmetic import COMPARISONS
 from perfmodel.opencl_c.lowering.builder import Emission, Storage
 from perfmodel.opencl_c.lowering.expression_traits import alignment_of, is_lvalue, is_simple
-from perfmodel.opencl_c.lowering.folding import as_bool, converted, folded, inverted
+from perfmodel.opencl_c.lowering.folding import as_bool, converted, folded, inverted, program_constant
 from perfmodel.opencl_c.lowering.lvalues import (
     InMemory,
     InRegister,
@@ -169,6 +169,8 @@ class Expressions:
         match expression:
             case syn.Constant():
                 return low.Constant(type_, expression.value)
+            case syn.Name() if (number := program_constant(expression)) is not None:
+                return low.Constant(type_, number)
             case syn.Name() | syn.Dereference() | syn.Member() | syn.CompoundLiteral():
                 return self.places.load(self.lvalue(expression), type_, text_of(expression))
             case syn.Swizzle():

@@ -69,6 +69,15 @@ def joined(operator_: str, conditions: list[low.Expression]) -> low.Expression:
     return reduce(lambda left, right: low.Binary(BOOL, operator_, left, right), conditions)
 
 
+def program_constant(name: syn.Name) -> low.Number | None:
+    """Returns the number of a scalar that the program has in constant memory; None for any other variable."""
+    type_ = name.variable.type
+    if name.variable.space != "constant" or not isinstance(type_, Scalar):
+        return None
+    value = as_constant(name)
+    return number_as(value, type_) if isinstance(value, int | float) else None
+
+
 def as_constant(expression: syn.Expression) -> low.Number | tuple[low.Number, ...] | None:
     """Returns the value of an initializer in constant memory, as of numbers and other constants; None where it is of
     more than these."""

@@ -187,8 +187,9 @@ class Execution:
                 "for other blocks, or loop without end"
             )
         mask = way.mask
-        self.run_s += machine.seconds[way.place]
-        self.work += self._cost * len(machine.steps[way.place])
+        steps, seconds = machine.steps_of(way.place)
+        self.run_s += seconds
+        self.work += self._cost * len(steps)
         if self.skipper is not None:
             if self.work > self._limit:
                 self._thin()
@@ -196,7 +197,7 @@ class Execution:
             self.skipper.note_tally(machine.tallies[block.number], mask)
         machine.tallies[block.number].add(mask)
         machine.registers.protected = way.protected
-        for step in machine.steps[block.number]:
+        for step in steps:
             step(mask)
         if block.index is not None:
             self._choose(block, way, ways)

@@ -54,7 +54,6 @@ class Machine:
         tallies: of each basic block.
         guarded: of each instruction that has a guard of its own; of copies of tiles, by their rows.
         copied: of copies of tiles that have a guard of their own, as a whole.
-        steps: for each basic block. seconds: how long these take, at the nominal speed of emulation.
         noted: is told of each execution that is counted for a guarded instruction, if there is somebody who wants to
             know.
     """
@@ -99,12 +98,20 @@ class Machine:
         self.copies = BulkCopies(self.accesses, self.guarded, width)
         self.barriers = Barriers(self.accesses)
         self.noted: Callable[[Tally, Mask], None] | None = None
-        made = [[(self._step(each), each) for each in block.instructions] for block in code.flow.blocks]
-        made = [[(step, each) for step, each in steps if step is not _nothing] for steps in made]
-        self.steps = [[step for step, _ in steps] for steps in made]
-        self.seconds = [block_seconds([each for _, each in steps], lanes.total) for steps in made]
+        self._steps: dict[int, tuple[list[Step], float]] = {}
         numbers = self.registers.numbers
         self.alive = [frozenset(numbers[name] for name in names) for names in code.dataflow.alive]
+
+    def steps_of(self, block: int) -> tuple[list[Step], float]:
+        """Returns the steps of a basic block, made when lanes first come to it, and the seconds that they take at the
+        nominal speed of emulation."""
+        found = self._steps.get(block)
+        if found is None:
+            made = [(self._step(each), each) for each in self.code.flow.blocks[block].instructions]
+            made = [(step, each) for step, each in made if step is not _nothing]
+            seconds = block_seconds([each for _, each in made], self.lanes.total)
+            found = self._steps[block] = [step for step, _ in made], seconds
+        return found
 
     @property
     def preparing_s(self) -> float:
