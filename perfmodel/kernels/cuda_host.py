@@ -119,11 +119,13 @@ struct Half : __half {{
   using __half::__half;
   Half() = default;
   __host__ __device__ Half(const __half &value) : __half(value) {{}}
+  __host__ __device__ operator __half() const {{ return static_cast<const __half &>(*this); }}
 }};
 struct BFloat16 : __nv_bfloat16 {{
   using __nv_bfloat16::__nv_bfloat16;
   BFloat16() = default;
   __host__ __device__ BFloat16(const __nv_bfloat16 &value) : __nv_bfloat16(value) {{}}
+  __host__ __device__ operator __nv_bfloat16() const {{ return static_cast<const __nv_bfloat16 &>(*this); }}
 }};
 }}
 namespace at {{ using c10::Half; using c10::BFloat16; }}

@@ -174,8 +174,10 @@ class TestCompiled:
         source = """#include <torch/extension.h>
         #include <ATen/cuda/CUDAContext.h>
         __device__ inline at::Half atomicAdd(at::Half *address, at::Half value) { return value; }
+        __device__ inline float doubled(float x) { return x * 2.0f; }
+        __device__ inline at::Half doubled(at::Half x) { return __hmul(x.operator __half(), at::Half(2.0f)); }
         template <typename T> __global__ void f(const T *x, T *y, float *sum) {
-          y[threadIdx.x] = x[threadIdx.x] * T(2.0f);
+          y[threadIdx.x] = doubled(x[threadIdx.x]);
           atomicAdd(sum, float(x[threadIdx.x]));
         }"""
         x = np.arange(32, dtype="float16")

@@ -348,3 +348,32 @@ def test_operators_in_a_row_may_be_thousands() -> None:
     found = emulate(kernel, {"a": a}).array("b")
     factors = np.arange(terms) % 7 + 1.0
     np.testing.assert_allclose(found, [factors @ a[i : i + terms] for i in range(64)], rtol=1e-4)
+
+
+OTHERS = """
+void send(write_only pipe int p, int x) { write_pipe(p, &x); }
+__kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+void piped(__global int *a, write_only pipe int p) { send(p, a[get_global_id(0)]); }
+__kernel void parent(__global float *a) { enqueue_kernel(get_default_queue(), 0, ndrange_1D(1), ^{ a[0] = 1; }); }
+float moved(float x) { struct { float y; } t = {x}; __asm__("nop"); return t.y; }
+__kernel void assembled(__global float *a) { a[get_global_id(0)] = moved(2); }
+__kernel void plain(__global float *a) { a[get_global_id(0)] *= 2; }"""
+
+
+def test_a_kernel_is_read_whatever_other_kernels_of_its_source_use() -> None:
+    unit = read(OTHERS, ["-cl-std=CL2.0"], kernels=("plain",))
+    assert list(unit.functions) == ["plain"]
+    assert unit.kernels == ("piped", "parent", "assembled", "plain")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reason"),
+    [
+        ("parent", "kernel.cl:5:43: the kernel uses enqueueing from the device (enqueue_kernel)"),
+        ("assembled", "kernel.cl:6:53: the kernel uses assembly (__asm__)"),
+    ],
+)
+def test_the_kernels_that_use_it_say_why_they_are_refused(kernel: str, reason: str) -> None:
+    with pytest.raises(SourceError) as error:
+        read(OTHERS, ["-cl-std=CL2.0"], kernels=(kernel,))
+    assert str(error.value).startswith(reason)

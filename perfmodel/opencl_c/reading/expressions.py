@@ -368,6 +368,8 @@ class Expressions:
         if function is not None:
             return function
         name = context.tree.spelling(referenced)
+        if name in context.refused:
+            raise context.refused[name]
         if is_builtin(name) or _SPECIAL.fullmatch(name):
             return name
         if context.tree.extent(referenced)[0] >= 0:

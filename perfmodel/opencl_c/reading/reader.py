@@ -20,7 +20,7 @@ from perfmodel.opencl_c.reading.expressions import Expressions
 from perfmodel.opencl_c.reading.header import HEADER_NAME, STANDARDS, header, predefined
 from perfmodel.opencl_c.reading.preprocessing import Expanded, preprocess
 from perfmodel.opencl_c.reading.reading_context import ReadingContext
-from perfmodel.opencl_c.reading.refusals import check_nesting, refuse_unsupported
+from perfmodel.opencl_c.reading.refusals import check_nesting, without_unsupported
 from perfmodel.opencl_c.reading.statements import Statements
 from perfmodel.opencl_c.reading.tokens import tokens_of, without_spaces
 from perfmodel.opencl_c.reading.types import Types
@@ -90,23 +90,26 @@ def read(
     Raises:
         SourceError: it is not OpenCL C, or uses what perfmodel does not support; says where.
     """
-    text, unrolls, tree = _prepared(source, tuple(options), tuple(map(str, folders)), file)
-    return _Program(ReadingContext(tree, text, Types(tree, text)), unrolls).read(kernels)
+    text, unrolls, tree, refused = _prepared(source, tuple(options), tuple(map(str, folders)), file)
+    if fault := next((why for name, why in refused.items() if kernels is None or name in kernels), None):
+        raise fault
+    return _Program(ReadingContext(tree, text, Types(tree, text), refused), unrolls).read(kernels)
 
 
 @lru_cache(maxsize=2)
 def _prepared(
     source: str, options: tuple[str, ...], folders: tuple[str, ...], file: str
-) -> tuple[Expanded, dict[int, int], Tree]:
-    """Returns what all kernels of a source share: its expanded text, its factors of loops, and clang's tree."""
+) -> tuple[Expanded, dict[int, int], Tree, dict[str, SourceError]]:
+    """Returns what all kernels of a source share: its expanded text, its factors of loops, clang's tree, and why
+    functions are refused that use what is not supported."""
     build = BuildOptions.of(options)
     searched = [*map(Path, folders), *build.folders]
     text = preprocess(source, file, build.macros(predefined(build.standard)), searched)
     text.text = _QUALIFIER.sub(partial(_without_idle, text.text), text.text)
     unrolls = _unrolls(text)
     check_nesting(text)
-    refuse_unsupported(text)
-    return text, unrolls, _parsed(text, build)
+    refused = without_unsupported(text)
+    return text, unrolls, _parsed(text, build), refused
 
 
 def _without_idle(text: str, qualifier: re.Match[str]) -> str:
@@ -192,6 +195,8 @@ class _Program:
                 if item.children and item.children[-1].kind == ct.KIND.COMPOUND_STMT:
                     self.declared[ct.key_of(cursor)] = item
                     names[context.tree.spelling(cursor)] = self.is_kernel(item)
+                elif (name := context.tree.spelling(cursor)) in context.refused:
+                    names[name] = self.is_kernel(item)
         for key, item in list(self.declared.items()):
             if kernels is None or (
                 item.kind == ct.KIND.FUNCTION_DECL and context.tree.spelling(item.cursor) in kernels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -26,6 +26,7 @@ class ReadingContext:
     """Holds a source that is being read.
 
     Attributes:
+        refused: why functions are that use what is not supported, by their names.
         variables, functions: by clang's declaration.
         declared: reads what a key declares for the whole program, when somebody first names it.
         calls: which of the program's functions every function calls, with the place of the first call.
@@ -34,6 +35,7 @@ class ReadingContext:
     tree: Tree
     text: Expanded
     types: Types
+    refused: Mapping[str, SourceError] = field(default_factory=dict)
     variables: dict[int, sx.Variable] = field(default_factory=dict)
     functions: dict[int, sx.Function] = field(default_factory=dict)
     tables: list[sx.Variable] = field(default_factory=list)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c.reading.preprocessing import Expanded
 
 _FEATURES = (
@@ -26,16 +28,61 @@ EXPRESSION = 20_000
 ELSES = 400
 DECLARATIONS = 2000
 _MARKS = re.compile(r"""[(\[{]|[)\]}]|[;,]|\belse\b|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[\w.]+|[^\s\w]""")
+_ATTRIBUTE = re.compile(r"__attribute__\s*\(\(.*?\)\s*\)", re.DOTALL)
+_HEAD = re.compile(r"(\w+)\s*\(")
+"""The name of a function whose head has no attributes."""
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _BEFORE_CONDITIONS = frozenset(("if", "while", "for", "switch"))
 
 
-def refuse_unsupported(text: Expanded) -> None:
+def without_unsupported(text: Expanded) -> dict[str, SourceError]:
+    """Takes the bodies of functions that use features which are not supported out of a text, so that other kernels of
+    the source can be read.
+
+    Returns:
+        Why these functions are refused, by their names.
+
+    Raises:
+        SourceError: such a feature stands outside of functions' bodies.
+    """
+    refused: dict[str, SourceError] = {}
     found = _NAMES.search(text.text)
-    if found and found.lastgroup:
+    if found is None:
+        return refused
+    bodies = list(_bodies(text.text))
+    while found is not None and found.lastgroup:
         _, feature, remedy = _FEATURES[int(found.lastgroup[1:])]
         reason = f"the kernel uses {feature} ({found.group()}), which perfmodel does not support; {remedy}"
-        raise text.fault(reason, found.start())
+        fault = text.fault(reason, found.start())
+        own = next(((name, start, end) for name, start, end in bodies if start < found.start() < end), None)
+        if own is None:
+            raise fault
+        name, start, end = own
+        refused[name] = fault
+        blank = re.sub(r"[^\n]", " ", text.text[start + 1 : end])
+        text.text = text.text[:start] + ";" + blank + text.text[end:]
+        found = _NAMES.search(text.text, end)
+    return refused
+
+
+def _bodies(text: str) -> Iterator[tuple[str, int, int]]:
+    """Iterates over the functions that a text defines: their names, and where their bodies start and end."""
+    depth, head, start = 0, 0, 0
+    for match in _MARKS.finditer(text):
+        mark = match.group()
+        if mark == "{":
+            if not depth:
+                start = match.start()
+            depth += 1
+        elif mark == "}":
+            depth -= 1
+            if not depth:
+                named = _HEAD.search(_ATTRIBUTE.sub("", text[head:start]))
+                if named:
+                    yield named.group(1), start, match.end()
+                head = match.end()
+        elif mark == ";" and not depth:
+            head = match.end()
 
 
 @dataclass
