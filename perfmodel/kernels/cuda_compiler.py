@@ -72,16 +72,17 @@ class CompiledText:
     not_found: tuple[str, ...] = ()
 
 
-def compiled(source: str, name: str, options: Sequence[str] = ()) -> CompiledText:
+def compiled(source: str, name: str, options: Sequence[str] = (), most_s: int | None = None) -> CompiledText:
     """Returns the PTX of a kernel; of a whole program, what the kernel doesn't need need not be understood.
 
     Args:
         name: of the kernel, of a template with its arguments, such as ``scale<float, 4>``.
         options: of the compiler, such as ``-DWIDTH=8`` or ``--use_fast_math``.
+        most_s: seconds of a processor that the compiler may take, where the system knows such limits.
 
     Raises:
         SourceError: for what is no CUDA C++, with the compiler's first words on it.
-        KernelError: where the compiler is not installed.
+        KernelError: where the compiler is not installed, or takes longer than it may.
     """
     chosen = list(options)
     if not any("-arch" in option or "--gpu-architecture" in option for option in chosen):
@@ -95,7 +96,7 @@ def compiled(source: str, name: str, options: Sequence[str] = ()) -> CompiledTex
     def compile_() -> dict[str, Any]:
         try:
             if not absent:
-                ptx, lowered = _compile(compiler, source, name, chosen, HEADERS)
+                ptx, lowered = _compile(compiler, source, name, chosen, HEADERS, most_s)
                 return {"ptx": ptx, "name": lowered, "not_found": []}
         except (RefusedError, CrashedError):
             pass  # functions for the host may be what is not understood
@@ -208,7 +209,12 @@ def _compiler() -> _Compiler:
 
 
 def _compile(
-    compiler: _Compiler, source: str, name: str, options: Sequence[str], usual: Mapping[str, str]
+    compiler: _Compiler,
+    source: str,
+    name: str,
+    options: Sequence[str],
+    usual: Mapping[str, str],
+    most_s: int | None = None,
 ) -> tuple[str, str]:
     """Returns the PTX of a kernel, and the name that it has there.
 
@@ -218,7 +224,7 @@ def _compile(
     headers = {**usual, **HIP_HEADERS}
     given = [*options, *(f"-I{folder}" for folder in compiler.headers)]
     try:
-        return compiler.process.made(source, _FILE, name, given, headers)
+        return compiler.process.made(source, _FILE, name, given, headers, most_s)
     except CrashedError:
         compiler.process.made(source, _FILE, "", given, headers)
         raise

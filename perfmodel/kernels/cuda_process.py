@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,11 @@ from typing import Any
 
 from perfmodel.basics.errors import KernelError
 from perfmodel.kernels import nvrtc
+
+
+_ENDING_S = 5
+"""A process that closes what it answers by is over after so many seconds."""
+_TOO_LONG = "NVIDIA's compiler takes too long for the kernel; give a smaller one"
 
 
 class RefusedError(Exception):
@@ -38,16 +44,26 @@ class CompilerProcess:
         self._process: subprocess.Popen[str] | None = None
         self._of_others: list[subprocess.Popen[str]] = []
         self._owner = 0
+        self._too_long: set[str] = set()
         self.version = nvrtc.version(nvrtc.load(str(path)))
 
     def made(
-        self, source: str, file: str, name: str, options: Sequence[str], headers: Mapping[str, str]
+        self,
+        source: str,
+        file: str,
+        name: str,
+        options: Sequence[str],
+        headers: Mapping[str, str],
+        most_s: int | None = None,
     ) -> tuple[str, str]:
         """Returns the PTX of a kernel and its name there; see `perfmodel.kernels.nvrtc.answer`.
 
+        Args:
+            most_s: seconds of a processor that it may take, where the system knows such limits.
+
         Raises:
             RefusedError, CrashedError: where there is none.
-            KernelError: where the compiler fails at something else.
+            KernelError: where the compiler fails at something else, or takes longer than it may.
         """
         request = {
             "source": source,
@@ -55,9 +71,13 @@ class CompilerProcess:
             "name": name,
             "options": [*options],
             "headers": {**headers},
+            "most_s": most_s,
         }
+        text = json.dumps(request)
+        if text in self._too_long:
+            raise KernelError(_TOO_LONG)
         with self._lock:
-            found = self._answer(json.dumps(request))
+            found = self._answer(text)
         if "error" in found:
             raise KernelError(f"NVIDIA's compiler fails ({found['error']}); look at the source and its options")
         if "log" in found:
@@ -77,7 +97,11 @@ class CompilerProcess:
             self._end()
             raise
         if not line:
+            status = self._status()
             self._end()
+            if status == -getattr(signal, "SIGXCPU", 0):
+                self._too_long.add(request)
+                raise KernelError(_TOO_LONG)
             raise CrashedError
         return dict(json.loads(line))
 
@@ -102,6 +126,13 @@ class CompilerProcess:
             process.stdin.close()
             process.stdout.close()
             self._of_others.append(process)  # as long as it is known, nobody waits for it
+
+    def _status(self) -> int | None:
+        """Returns the status of a process that has said its last word; None if it does not end."""
+        try:
+            return None if self._process is None else self._process.wait(_ENDING_S)
+        except subprocess.TimeoutExpired:
+            return None
 
     def _end(self) -> None:
         process, self._process = self._process, None

@@ -26,6 +26,10 @@ ROUNDED_ROUGHLY = ("-prec-div=false", "-prec-sqrt=false")
 """OpenCL's quotients and square roots of floats may be off by 2.5 and 3 units in the last place."""
 
 
+MOST_SECONDS = 20
+"""The compiler may take so long; what takes it longer is counted by its source."""
+
+
 def as_machine_code(program: Program) -> Program:
     """Returns the program in this form, itself if it is machine code."""
     if isinstance(program, MachineCode | EmulatesItself):
@@ -104,7 +108,7 @@ def machine_code(program: OpenCLProgram, launch: Launch) -> PtxProgram:
     kernel = program.lowered
     room = {each.name: each.size for each in launch.arguments if isinstance(each, LocalArray)}
     text = cuda_text(kernel, room, len(launch.global_size), is_relaxed)
-    found = compiled(text.text, text.name, _options(program, kernel, is_relaxed))
+    found = compiled(text.text, text.name, _options(program, kernel, is_relaxed), MOST_SECONDS)
     grid = [total // own for total, own in zip(launch.global_size, launch.local_size, strict=True)]
     return PtxProgram(
         text.with_places(found.ptx),

@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
+
+try:
+    import resource
+except ImportError:  # on Windows
+    resource = None  # type: ignore[assignment]
 
 _BUILTINS = "libnvrtc-builtins.so.*"
 
@@ -76,10 +82,20 @@ def _error(library: Any, status: int) -> str:
 
 
 def _serve(path: str) -> None:
-    """Answers requests until there are no more."""
+    """Answers requests until there are no more; one that takes more than its `most_s` ends the process."""
     library = load(path)
     for line in sys.stdin:
-        print(json.dumps(answer(library, json.loads(line))), flush=True)
+        request = json.loads(line)
+        _limit(request["most_s"])
+        print(json.dumps(answer(library, request)), flush=True)
+
+
+def _limit(most_s: int | None) -> None:
+    """Has the system end the process after so many more seconds of a processor; None for no limit."""
+    if resource is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        soft = resource.RLIM_INFINITY if most_s is None else math.ceil(used.ru_utime + used.ru_stime) + most_s
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
 if __name__ == "__main__":

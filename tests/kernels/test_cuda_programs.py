@@ -10,6 +10,7 @@ import pytest
 
 from perfmodel import Kernel, emulate, feature
 from perfmodel.basics.errors import EmulationError, KernelError, PerfmodelWarning, SourceError
+from perfmodel.kernels.cuda_compiler import compiled
 from perfmodel.kernels.cuda_declarations import UNNAMED, code_of_kernel, full_name, without
 
 PROGRAM = """#include <cublas_v2.h>
@@ -351,3 +352,13 @@ def test_libraries_bring_what_kernels_need_of_them(case: str) -> None:
     kernel = Kernel.from_cuda(source, "f", 1, 1, {"y": 1}, n=3)
     found = emulate(kernel, {"y": np.zeros(1, "float32")}).array("y")
     assert found[0] == pytest.approx(expected)
+
+
+def test_a_compiler_that_takes_too_long_is_ended_and_another_begins() -> None:
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    steps = "s = sin(s) * cos(s + a[1]) + pow(s, 1.5);\n" * 1500
+    source = f"__global__ void k(double *a) {{ double s = a[0];\n{steps} a[0] = s; }}"
+    for _ in range(2):
+        with pytest.raises(KernelError, match="compiler takes too long for the kernel; give a smaller one"):
+            compiled(source, "k", most_s=1)
+    assert ".entry" in compiled("__global__ void k(double *a) { a[0] = 1; }", "k", most_s=1).ptx
