@@ -28,3 +28,48 @@ def test_stores_of_all_blocks_to_one_place_contend(offset: int, least: float, mo
     contended = feature("f_mem_contended_global_store_block:512").eval(observed)
     stored = feature("f_mem_transactions_global_store_block:32").eval(observed)
     assert least <= contended / stored <= most
+
+
+NODES, MEAN_LENGTH = 2**18, 12
+PUSHED = """\
+extern "C" __global__ void pushed(const int *rows, const int *columns, unsigned *sums) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int e = rows[i]; e < rows[i + 1]; e++) UPDATE
+}"""
+BY_COMPARISON = """{
+    unsigned before = sums[columns[e]], found;
+    while ((found = atomicCAS(&sums[columns[e]], before, before + 7)) != before) before = found;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("update", "name"),
+    [
+        ("atomicAdd(&sums[columns[e]], 7u);", "f_mem_contended_global_atomic_block:512"),
+        (BY_COMPARISON, "f_mem_contended_global_atomic_block:512"),
+        (BY_COMPARISON, "f_mem_retries_global"),
+    ],
+)
+def test_updates_along_rows_contend_as_often_as_their_columns_say(update: str, name: str) -> None:
+    """Rows begin with the nodes that most rows have, so that the first iterations say nothing of the others."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    random = np.random.default_rng(2)
+    lengths = random.geometric(1 / MEAN_LENGTH, NODES)
+    rows = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    popular = random.random(rows[-1]) < 0.1
+    columns = np.where(popular, NODES * random.random(rows[-1]) ** 6, random.integers(0, NODES, rows[-1]))
+    columns = np.concatenate([np.sort(row) for row in np.split(columns.astype(np.int32), rows[1:-1])])
+    kernel = Kernel.from_cuda(
+        PUSHED.replace("UPDATE", update),
+        "pushed",
+        NODES // THREADS,
+        THREADS,
+        {"rows": NODES + 1, "columns": len(columns), "sums": NODES},
+    )
+    observed = kernel.as_observed({"rows": rows, "columns": columns})
+    if name == "f_mem_retries_global":
+        expected, whole = np.bincount(columns).max(), 1.0
+    else:
+        expected = np.bincount(columns // 128).max() / len(columns)
+        whole = feature("f_mem_transactions_global_atomic_passes:32").eval(observed)
+    assert feature(name).eval(observed) / whole == pytest.approx(expected, rel=0.5)

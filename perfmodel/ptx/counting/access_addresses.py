@@ -16,16 +16,14 @@ from perfmodel.counting.atomics import Update, bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.counting.counts import Blocks
 from perfmodel.ptx.counting.regions import Region, hull, merged, region, repeated, union
-from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
+from perfmodel.ptx.emulation.lanes import Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
 
 Array = NDArray[np.int64]
 MOST_LOOKED_AT = 64
 """So many executions at scattered addresses are looked at for transactions and bank conflicts."""
-CHANCE = 3.0
-"""The busiest of several places has more than others by chance, by so many standard deviations of the number of warps
-that go there."""
-NEARLY_ALL = 0.9
+MOST_SHARING = 1 << 17
+"""So many addresses are looked at for the places that blocks share."""
 MOST_PAIRS = 64
 """So many of them are compared with the one behind to see how lanes move on."""
 MOST_STARTS = 1 << 21
@@ -193,34 +191,44 @@ class AccessAddresses:
         """Returns the passes of atomics in global memory likewise."""
         return self._mean(width, size, lambda table, active: sector_passes(table, size, active))
 
-    def shares(self, sizes: Sequence[int], are_updates: bool = True) -> Blocks | None:
+    def shares(self, sizes: Sequence[int], are_updates: bool = True, are_repeated: bool = False) -> Blocks | None:
         """Returns what part of all accesses goes to one block of each size, were they spread evenly over as many.
 
-        It is the chance that threads of two emulated blocks meet; of updates, or what the busiest place has by more
-        than chance, where others have places of their own to store to. Executions of few threads are left out: they are
-        often of those who met before, and try again.
+        It is the chance that threads of two emulated blocks meet; of updates, or what each emulated block has at the
+        place that is the busiest of all others, where stores have places of their own. Of updates that are repeated
+        until they succeed, those that are made again are left out: they are of those who met before.
         """
-        executions = self._looked_at
+        executions = self.noted.scattered or self._looked_at
         if self.lanes.count < 2 or not executions:
             return None
-        whole = max(len(own) for _, own in executions)
-        executions = [(mask, own) for mask, own in executions if len(own) >= NEARLY_ALL * whole]
-        addresses = np.concatenate([own for _, own in executions])
-        lanes = np.concatenate([mask.index for mask, _ in executions])
-        blocks, warps = self.lanes.block_of[lanes], lanes // WARP
+        if are_repeated:
+            executions = list(self._first_of(executions))
+        every = max(sum(len(own) for _, own in executions) // MOST_SHARING, 1)
+        addresses = np.concatenate([own for _, own in executions])[::every]
+        blocks = self.lanes.block_of[np.concatenate([mask.index for mask, _ in executions])[::every]]
         made = np.bincount(blocks).astype(np.float64)
+        there = np.flatnonzero(made)
+        if len(there) < 2:
+            return None
         pairs = made.sum() ** 2 - (made**2).sum()
         found = []
         for size in sizes:
             _, places = np.unique(addresses // size, return_inverse=True)
-            of_blocks = np.unique(places * self.lanes.count + blocks, return_counts=True)[1].astype(np.float64)
-            of_place = np.bincount(places).astype(np.float64)
-            meeting = ((of_place**2).sum() - (of_blocks**2).sum()) / pairs if pairs else 0.0
-            busiest = int(np.argmax(of_place))
-            by_chance = CHANCE / math.sqrt(len(np.unique(warps[places == busiest])))
-            most = of_place[busiest] / made.sum() * (1 - by_chance)
-            found.append((size, float(max(meeting, most if are_updates else 0.0, 0.0))))
+            of_blocks = [np.bincount(places[blocks == block], minlength=places.max() + 1) for block in there]
+            of_place = np.sum(of_blocks, axis=0).astype(np.float64)
+            meeting = ((of_place**2).sum() - sum((own.astype(np.float64) ** 2).sum() for own in of_blocks)) / pairs
+            busiest = float(sum(own[np.argmax(of_place - own)] for own in of_blocks)) if are_updates else 0.0
+            most = max(busiest - math.sqrt(busiest), 0.0) / made.sum()  # less what may be chance
+            found.append((size, float(max(meeting, most))))
         return tuple(found)
+
+    def _first_of(self, executions: Sequence[tuple[Mask, Array]]) -> Iterator[tuple[Mask, Array]]:
+        """Yields the executions in which some lanes go elsewhere than the last time."""
+        last = np.full(self.lanes.total, NOWHERE)
+        for mask, own in executions:
+            if (last[mask.index] != own).any():
+                yield mask, own
+            last[mask.index] = own
 
     def _mean(self, width: int, unit: int, asked: Callable[[Array, NDArray[np.bool_]], NDArray[Any]]) -> float:
         """Returns the mean of what is asked of the addresses of sub-groups, of which a mask tells who takes part.

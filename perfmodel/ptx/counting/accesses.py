@@ -14,6 +14,7 @@ from perfmodel.basics.distinct import distinct
 from perfmodel.counting.atomics import SECTOR, Update
 from perfmodel.counting.counts import AccessCount, Blocks, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
+from perfmodel.ptx.control_flow import ControlFlow, Loop
 from perfmodel.ptx.counting.access_addresses import AccessAddresses
 from perfmodel.ptx.counting.copies_at_once import copies_under_way
 from perfmodel.ptx.counting.executions import added, constant, is_partly
@@ -131,6 +132,8 @@ class AccessCounter:
         """Yields accesses; those that a compiler made of one place in the source, as by unrolling, are one."""
         merged: dict[Any, list[tuple[CountedAccess, AccessCount]]] = {}
         for number, access in enumerate(self.found):
+            if self._retries.get(access.instruction) is not None:
+                continue  # what is tried again is counted by the first try
             count = self._count(access)
             strides = (access.addresses.local_strides, access.addresses.group_strides)
             source = access.instruction.source or number
@@ -212,6 +215,7 @@ class AccessCounter:
         loop_stride = addresses.loop_stride()
         update = self._update(access) if access.direction == "atomic" else None
         rounds, first_tries = self._rounds(instruction, access.block, executions), self._first_tries(access)
+        are_repeated = instruction in self._retries
         return AccessCount(
             space=access.space,
             variable=access.name,
@@ -236,7 +240,7 @@ class AccessCounter:
             touched=touched,
             passes=addresses.sector_passes(self._width, SECTOR) if is_counter else None,
             update=update,
-            shares=addresses.shares((item, *SHARED), is_counter) if may_meet else None,
+            shares=addresses.shares((item, *SHARED), is_counter, are_repeated) if may_meet else None,
             is_tried_again=first_tries is not None,
             wait=wait.share,
             level=wait.level,
@@ -270,19 +274,38 @@ class AccessCounter:
         return Update(operation, dtype, is_of_all, is_read)
 
     def _first_tries(self, access: CountedAccess) -> Executions | None:
-        """Returns how often a comparison and exchange in global memory is begun that is made until it succeeds, as what
-        it finds ends the loop around; None for others."""
+        """Returns how often a comparison and exchange in global memory is begun that is made until it succeeds; None for
+        others."""
+        if access.space != "global":
+            return None
+        if access.instruction in self._retries.values():
+            return self.launch.of(access.instruction, access.block).scaled(access.share)
+        if access.instruction not in self._retries:
+            return None
         flow = self.code.flow
-        *_, loop = (None, *flow.around(access.block))
-        if loop is None or access.space != "global" or not access.instruction.has("cas"):
-            return None
-        inside = [flow.blocks[number] for number in loop.blocks]
-        endings = [each.ending for each in inside if each.ending and not loop.blocks.issuperset(each.successors)]
-        if not any(access.instruction in self.code.dataflow.behind(read(each)) for each in endings):
-            return None
-        before = [number for number in flow.predecessors[loop.header] if number not in loop.blocks]
-        entered = [self.launch.executions(self.emulation.blocks[number]) for number in before]
+        loop = flow.around(access.block)[-1]
+        entered = [self.launch.executions(self.emulation.blocks[number]) for number in _before(flow, loop)]
         return added(entered, self.launch.subgroup_size is not None).scaled(access.share)
+
+    @cached_property
+    def _retries(self) -> dict[Instruction, Instruction | None]:
+        """The comparisons and exchanges in loops that end by what these find, with the one that compilers have before
+        the loop for the first try, if they do: the loop has those that failed then."""
+        flow, found = self.code.flow, {}
+        for block in flow.blocks:
+            for instruction in block.instructions:
+                *_, loop = (None, *flow.around(block.number))
+                if loop is None or not instruction.has("cas"):
+                    continue
+                inside = [flow.blocks[number] for number in loop.blocks]
+                endings = [
+                    each.ending for each in inside if each.ending and not loop.blocks.issuperset(each.successors)
+                ]
+                if any(instruction in self.code.dataflow.behind(read(each)) for each in endings):
+                    before = [each for number in _before(flow, loop) for each in flow.blocks[number].instructions]
+                    first = [each for each in before if each.name == instruction.name]
+                    found[instruction] = first[-1] if first else None
+        return found
 
     def _differs(self, access: Instruction) -> bool:
         """Returns whether a compiler must take the address of an access for a thread's own."""
@@ -401,3 +424,8 @@ def _strides(strides: tuple[int | None, ...], at_once: int) -> dict[int, QuasiPo
 
 def _stride(stride: int | None, at_once: int) -> QuasiPolynomial | None:
     return None if stride is None or stride % at_once else constant(stride // at_once)
+
+
+def _before(flow: ControlFlow, loop: Loop) -> list[int]:
+    """Returns the basic blocks that lead into a loop."""
+    return [number for number in flow.predecessors[loop.header] if number not in loop.blocks]

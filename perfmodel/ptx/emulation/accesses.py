@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.dataflow import address_of
-from perfmodel.ptx.emulation.atomics import changed
+from perfmodel.ptx.emulation.atomics import ALONE, changed
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.memory import Memory
 from perfmodel.ptx.emulation.recording import Addresses, Tally
@@ -30,6 +30,8 @@ class Accesses:
         spaces: of the kernel's variables, by name.
         symbols: where these lie.
         parameters: of the launch: their bytes, by name.
+        is_read: whether anything reads a register.
+        is_alone: whether lanes make a comparison and exchange as if no other came to their place.
 
     Attributes:
         addresses: where the accesses of each instruction went, by array.
@@ -45,10 +47,11 @@ class Accesses:
         symbols: dict[str, int],
         parameters: dict[str, bytes],
         is_read: Callable[[str], bool],
+        is_alone: Callable[[Instruction], bool],
     ) -> None:
         self.registers, self.memory = registers, memory
         self.spaces, self.symbols, self.parameters = spaces, symbols, parameters
-        self.is_read = is_read
+        self.is_read, self.is_alone = is_read, is_alone
         self.addresses: dict[Instruction, dict[str, Addresses]] = {}
         self.noted: Callable[[Addresses, Mask, NDArray[np.int64] | None], None] | None = None
         self.noted_execution: Callable[[Tally, Mask], None] | None = None
@@ -275,6 +278,8 @@ class Accesses:
         to = items_of(instruction.operands[0]) if is_atom else (Sink(),)
         given = [items_of(each) for each in instruction.operands[2 if is_atom else 1 :]]
         values = [[self._value(each, type_, instruction) for each in items] for items in given]
+        if operation == "cas" and self.is_alone(instruction):
+            operation = ALONE
         is_wanted = any(isinstance(each, Register) and self.is_read(each.name) for each in to)
         writes = [registers.writer(each, type_, instruction) for each in to] if is_wanted else []
         count, total = len(given[0]), registers.lanes.total

@@ -13,6 +13,8 @@ from perfmodel.ptx.emulation.narrow_floats import decoded, encoded
 from perfmodel.ptx.types import Type
 
 Update = Callable[..., Any]
+ALONE = "alone"
+"""The operation of a comparison and exchange that each lane makes as if no other came to its place."""
 
 _AT_ONCE: dict[str, Any] = {
     "add": np.add,
@@ -49,6 +51,11 @@ def update(
     cells: NDArray[Any], places: NDArray[np.int64], operation: str, b: Any, c: Any, is_wanted: bool
 ) -> NDArray[Any] | None:
     """Updates cells, and returns what each update found there if that is wanted."""
+    if operation == ALONE:
+        alone = cells[places]
+        met = alone == b
+        cells[places[met]] = np.broadcast_to(c, places.shape)[met]
+        return alone
     if operation in _AT_ONCE and not is_wanted:
         _AT_ONCE[operation].at(cells, places, b)
         return None

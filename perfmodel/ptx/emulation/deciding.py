@@ -148,6 +148,14 @@ class Deciding:
         """Returns whether an instruction has to be run, and not only counted."""
         return instruction in self.instructions or is_always_run(instruction)
 
+    def is_update(self, instruction: Instruction) -> bool:
+        """Returns whether a comparison and exchange in global memory is one of a number that was loaded before with what
+        is made of it: another lane's that comes between has it made again, which says nothing of where lanes go."""
+        if not instruction.has("cas") or instruction.has("shared", "shared::cta"):
+            return False
+        behind = self.flow.behind(tuple(registers_in(instruction.operands[-2])))
+        return any(each is instruction or (each.opcode in LOADS and not each.has("param")) for each in behind)
+
     def plan(self, loop: Loop) -> Plan | None:
         """Returns how a loop's iterations follow from each other; None where that is not known."""
         blocks = [self.code.flow.blocks[number] for number in sorted(loop.blocks)]

@@ -91,7 +91,15 @@ class Machine:
         self._variables(places)
         self.registers = Registers(kernel.registers, lanes, self._special, places)
         uses = code.dataflow.uses
-        self.accesses = Accesses(self.registers, self.memory, spaces, places, parameters, lambda name: name in uses)
+        self.accesses = Accesses(
+            self.registers,
+            self.memory,
+            spaces,
+            places,
+            parameters,
+            is_read=lambda name: name in uses,
+            is_alone=lambda instruction: deciding is not None and deciding.is_update(instruction),
+        )
         self.tallies = [Tally(lanes, width) for _ in code.flow.blocks]
         self.guarded: dict[Instruction, Tally] = {}
         self.copied: dict[Instruction, Tally] = {}
