@@ -1,7 +1,8 @@
 """Whole-number operations as GPUs have them: one instruction joins three inputs bit by bit, or adds up three numbers.
 
 These are NVIDIA's LOP3 and IADD3, and AMD's V_AND_OR_B32, V_BFI_B32 and V_ADD3_U32; a funnel shift (SHF, V_ALIGNBIT)
-takes 32 bits out of two numbers, or rotates one. What PTX has of that is found in `perfmodel.ptx.counting.three_inputs`.
+takes 32 bits out of two numbers, or rotates one. What PTX has of that is found in
+`perfmodel.ptx.counting.three_inputs`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def is_logic(expression: low.Expression) -> bool:
 
 
 def inputs(expression: low.Expression) -> list[low.Expression]:
-    """Returns what is joined bit by bit, from left to right, or the two numbers of a funnel shift, one if it rotates."""
+    """Returns what is joined bit by bit, from left to right, or the numbers of a funnel shift, one if it rotates."""
     if numbers := _funneled(expression):
         return numbers
     return [each for part in walks.parts(expression) for each in _joined(part)]

@@ -70,21 +70,23 @@ extern "C" __global__ void looked_up(const int *x, const unsigned char *table, i
 def holding(source: str, held: int) -> str:
     """Returns a source whose threads hold so many more numbers, which nothing can move."""
     names = [f"h{each}" for each in range(held)]
-    loaded = "".join(f'float {name} = x[i + {each}]; asm volatile("" : "+f"({name}));' for each, name in enumerate(names))
+    loaded = "".join(
+        f'float {name} = x[i + {each}]; asm volatile("" : "+f"({name}));' for each, name in enumerate(names)
+    )
     used = "".join(f" + {name} * {other}" for name, other in zip(names, [*names[1:], *names[:1]], strict=True))
     return source.replace("HELD", loaded).replace("USED", used)
 
 
 def cycles(held: int) -> float:
     """Returns how many operations in a row an iteration of the loop over bodies has."""
-    args = {"a": f"{4 * THREADS}", "x": THREADS + 99, "out": THREADS}
+    args: dict[str, int | str] = {"a": 4 * THREADS, "x": THREADS + 99, "out": THREADS}
     kernel = Kernel.from_cuda(holding(ATTRACTED, held), "attracted", THREADS // 256, 256, args, m=BODIES)
     return float(feature("f_mem_depth_local").eval(kernel)) / THREADS / BODIES
 
 
 def test_copies_take_turns_where_values_that_stay_leave_them_few_registers() -> None:
-    """The cycles of ptxas 13.0's machine code (MUFU 23, LDS 29): 49 beside none, 60 beside 4, 72 beside 6, and 52 beside
-    8, for which it gives out 40 registers."""
+    """The cycles of ptxas's machine code (MUFU 23, LDS 29): 49 beside none, 60 beside 4, 72 beside 6, and 52 beside 8,
+    for which it gives out 40 registers."""
     found = {held: cycles(held) for held in (0, 4, 6, 8)}
     assert found[0] < found[4] < found[6]
     assert found[6] > 2 * found[0]
@@ -103,7 +105,7 @@ def test_addresses_of_lookups_take_turns_where_there_is_hardly_any_room() -> Non
     iteration of ptxas 13.0's machine code."""
     source = holding(LOOKED_UP, 24).replace("CHANGED", "".join(f"h{each} += s;" for each in range(24)))
     arrays = {"x": np.arange(2 * THREADS, dtype=np.int32) % 256}
-    args = {"x": 2 * THREADS, "table": 256, "out": THREADS}
+    args: dict[str, int | str] = {"x": 2 * THREADS, "table": 256, "out": THREADS}
     kernel = Kernel.from_cuda(source, "looked_up", THREADS // 64, 64, args, m=10).as_observed(arrays)
     waits = float(feature("f_mem_waits_global").eval(kernel)) / THREADS / 10
     assert 5 <= waits <= 7

@@ -29,8 +29,11 @@ def left_beside(live: int) -> int:
 
 
 def words_held(code: Code, words: Mapping[str, int]) -> dict[str, int]:
-    """Returns the words of a kernel's registers, as machine code has them: parameters, sizes of the launch and places of
-    arrays are read from constant memory or are numbers, and what lies in shared memory has an address of one word."""
+    """Returns the words of a kernel's registers, as machine code has them.
+
+    Parameters, sizes of the launch and places of arrays are read from constant memory or are numbers, and what lies in
+    shared memory has an address of one word.
+    """
     found, shared = dict(words), set[str]()
     for each in [each for block in code.flow.blocks for each in block.instructions]:
         names = [name for name in written(each) if len(code.dataflow.definitions[name]) == 1]
