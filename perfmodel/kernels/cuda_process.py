@@ -15,7 +15,6 @@ from typing import Any
 from perfmodel.basics.errors import KernelError
 from perfmodel.kernels import nvrtc
 
-
 _ENDING_S = 5
 """A process that closes what it answers by is over after so many seconds."""
 _TOO_LONG = "NVIDIA's compiler takes too long for the kernel; give a smaller one"

@@ -1,7 +1,8 @@
 """Whole-number operations as GPUs have them: one instruction joins three inputs bit by bit, or adds up three numbers.
 
 These are NVIDIA's LOP3 and IADD3, and AMD's V_AND_OR_B32, V_BFI_B32 and V_ADD3_U32; a funnel shift (SHF, V_ALIGNBIT)
-rotates. What PTX has of that is found in `perfmodel.ptx.counting.three_inputs`.
+takes 32 bits out of two numbers, or rotates one. What PTX has of that is found in
+`perfmodel.ptx.counting.three_inputs`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Hashable
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
-from perfmodel.opencl_c.types import BOOL, Scalar, Vector, element_of
+from perfmodel.opencl_c.types import BOOL, Scalar, Vector, element_of, is_float
 
 BITS = 32
 _SHIFTS = {"<<": 1, ">>": -1}
@@ -22,24 +23,30 @@ def is_logic(expression: low.Expression) -> bool:
         return False
     if isinstance(expression, low.Unary):
         return expression.operator == "~"
+    if isinstance(expression, low.Call):
+        return expression.function == "bitselect" and not is_float(expression.type)
     return isinstance(expression, low.Binary) and expression.operator in ("&", "|", "^")
 
 
 def inputs(expression: low.Expression) -> list[low.Expression]:
-    """Returns what is joined bit by bit, from left to right; a rotation of 32 bits as the number that is rotated."""
-    if not is_logic(expression):
+    """Returns what is joined bit by bit, from left to right, or the numbers of a funnel shift, one if it rotates."""
+    if numbers := _funneled(expression):
+        return numbers
+    return [each for part in walks.parts(expression) for each in _joined(part)]
+
+
+def _joined(expression: low.Expression) -> list[low.Expression]:
+    """Returns what is joined bit by bit; a funnel shift's result as one."""
+    if not is_logic(expression) or _funneled(expression):
         return [expression]
-    if rotated := _rotated(expression):
-        return inputs(rotated)
-    return [each for part in walks.parts(expression) for each in inputs(part)]
+    return [each for part in walks.parts(expression) for each in _joined(part)]
 
 
 def instructions(expression: low.Expression) -> dict[str, int]:
     """Returns the instructions that join the inputs of one number, by kind; each input counts once."""
-    different = len({_key(each) for each in inputs(expression)})
-    rotations = _rotations(expression)
-    joins = 0 if _rotated(expression) else max(different // 2, 1)
-    return {kind: times for kind, times in (("bitwise", joins), ("shift", rotations)) if times}
+    if _funneled(expression):
+        return {"shift": 1}
+    return {"bitwise": max(len({_key(each) for each in inputs(expression)}) // 2, 1)}
 
 
 def sums(joins: int) -> int:
@@ -47,32 +54,23 @@ def sums(joins: int) -> int:
     return -(-joins // 2)
 
 
-def _rotations(expression: low.Expression) -> int:
-    if not is_logic(expression):
-        return 0
-    if rotated := _rotated(expression):
-        return 1 + _rotations(rotated)
-    return sum(map(_rotations, walks.parts(expression)))
-
-
-def _rotated(expression: low.Expression) -> low.Expression | None:
-    """Returns x of an expression such as ``(x << 5) | (x >> 27)``."""
+def _funneled(expression: low.Expression) -> list[low.Expression]:
+    """Returns x and y of an expression such as ``(x << 5) | (y >> 27)``, once if they are one; nothing for others."""
     if not isinstance(expression, low.Binary) or expression.operator not in ("|", "^"):
-        return None
+        return []
     sides = [walks.unconverted(expression.left), walks.unconverted(expression.right)]
     if not all(isinstance(each, low.Binary) and each.operator in _SHIFTS for each in sides):
-        return None
+        return []
     first, second = (each for each in sides if isinstance(each, low.Binary))
     by = [walks.unconverted(each.right) for each in (first, second)]
     if (
         _SHIFTS[first.operator] + _SHIFTS[second.operator] != 0
-        or _key(first.left) != _key(second.left)
         or element_of(first.type).size * 8 != BITS
         or not all(isinstance(each, low.Constant) for each in by)
         or sum(int(each.value) for each in by if isinstance(each, low.Constant)) != BITS
     ):
-        return None
-    return first.left
+        return []
+    return [first.left] if _key(first.left) == _key(second.left) else [first.left, second.left]
 
 
 def _key(expression: low.Expression) -> Hashable:

@@ -268,6 +268,17 @@ def test_bitwise_operations_of_three_inputs_are_one(body: str, count: int) -> No
     assert feature("f_op_int32_bitwise").eval(kernel) == 1024 * count
 
 
+def test_thirty_two_bits_out_of_two_numbers_take_one_instruction() -> None:
+    """Machine code of compute capability 9.0 has one SHF; of shifts that leave bits out, two and a bitwise one."""
+    found = []
+    for places in (25, 24):
+        body = f"shl.b32 %q1, %r6, 7; shr.u32 %q2, %r5, {places}; or.b32 %r8, %q1, %q2;"
+        kernel = twice(f"mov.b32 %r6, %f1; {{ .reg .b32 %q<3>; {body} }} mov.b32 %f2, %r8;").at(n=1024)
+        kinds = ("int32_bitwise", "int32_shift", "uint32_shift")
+        found.append(sum(float(feature(f"f_op_{kind}").eval(kernel)) for kind in kinds) / 1024)
+    assert found == [1, 3]
+
+
 @pytest.mark.parametrize(
     ("loads", "count"),
     [

@@ -28,6 +28,12 @@ extern "C" __global__ void gathered(const int *at, const float *x, float *y) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     y[i] = x[3 * at[i] + 1];
 }"""
+RANKED = """\
+extern "C" __global__ void ranked(const int *x, int *y, int m) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, own = x[i], place = 0;
+    for (int k = 0; k < m; k++) place += x[k] < own ? 1 : 0;
+    y[place] = own;
+}"""
 
 
 def count(kernel: Kernel, *kinds: str) -> float:
@@ -56,3 +62,9 @@ def test_bits_of_data_that_look_something_up_are_values() -> None:
 def test_places_in_arrays_that_follow_from_data_are_indices() -> None:
     kernel = Kernel.from_cuda(GATHERED, "gathered", 4, 64, {"at": 256, "x": 1024, "y": 256})
     assert count(kernel, "int32_mul", "int32_madd", "int32_add", "int64_mul", "int32_bitwise", "int32_shift") == 0
+
+
+def test_comparisons_of_data_and_what_they_add_up_to_are_values_where_that_is_a_place() -> None:
+    kernel = Kernel.from_cuda(RANKED, "ranked", 4, 64, {"x": 256, "y": 256}, m=100)
+    assert count(kernel, "int32_compare") == 256 * 100
+    assert count(kernel, "int32_add", "uint32_add") == 256 * 100 / 2  # one instruction adds two of them

@@ -274,8 +274,8 @@ class AccessCounter:
         return Update(operation, dtype, is_of_all, is_read)
 
     def _first_tries(self, access: CountedAccess) -> Executions | None:
-        """Returns how often a comparison and exchange in global memory is begun that is made until it succeeds; None for
-        others."""
+        """Returns how often a comparison and exchange in global memory is begun that is made until it succeeds; None
+        for others."""
         if access.space != "global":
             return None
         if access.instruction in self._retries.values():

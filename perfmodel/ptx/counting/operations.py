@@ -55,7 +55,10 @@ go to the pipe for special functions (MUFU.RCP and FCHK), of the other one. An H
 _ROUNDED = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 COLLECTIVE = frozenset(("shfl", "vote", "match", "redux"))
 _OF_BITS = frozenset(("and", "or", "xor", "lop3", "bfe", "bfi", "prmt", "shr", "shf", "popc", "clz", "bfind", "brev"))
+_OF_CHOICES = frozenset(("setp", "set", "selp", "slct", "min", "max", "abs"))
+_BEYOND_ADDRESSES = _OF_BITS | _OF_CHOICES
 """Addresses have no room for these, unlike sums, products and shifts to the left."""
+_SUMMING = frozenset(("add", "sub", "mov"))
 
 
 def own_operations(instruction: Instruction) -> Operations:
@@ -239,7 +242,8 @@ class Purposes:
         if not instruction.types:
             return False
         if not instruction.types[-1].is_float and not any(name in self.beyond_places for name in names):
-            return instruction.opcode in _OF_BITS and any(name in self.of_data for name in names)
+            has_no_room = instruction.opcode in _BEYOND_ADDRESSES or self._is_carried_on(instruction)
+            return has_no_room and any(name in self.of_data for name in names)
         if not any(name in self.of_values or name in self.of_data for name in names):
             return self._is_for_conditions(instruction)
         return any(name in self.of_data for name in names) or not self.is_step(instruction)
@@ -260,6 +264,16 @@ class Purposes:
         return self.is_step(instruction) or not (
             self._starts_at_array(instruction) or (self._is_scale(instruction) and self._ends_in_places(instruction))
         )
+
+    def _is_carried_on(self, instruction: Instruction) -> bool:
+        """Returns whether an instruction adds to a register that a loop goes on adding to, be it in several copies."""
+        if instruction.opcode not in _SUMMING:
+            return False
+
+        def following(name: str) -> Iterator[str]:
+            return (to for use in self.flow.uses.get(name, ()) if use.opcode in _SUMMING for to in written(use))
+
+        return not reached(written(instruction), following).isdisjoint(read(instruction))
 
     def is_step(self, instruction: Instruction) -> bool:
         """Returns whether an instruction adds to a register what becomes its next value in a loop."""

@@ -1,18 +1,20 @@
 """Finds operations that the assembler joins with another.
 
 One instruction does any bitwise operation of three inputs (LOP3), one adds up three whole numbers, or subtracts some of
-them (IADD3; two of these add up three of 64 bits), and one shifts or rotates a number and adds another (LEA).
+them (IADD3; two of these add up three of 64 bits), one shifts or rotates a number and adds another (LEA),
+and one takes 32 bits out of two numbers side by side (SHF), where PTX has two shifts and joins them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from perfmodel.ptx.dataflow import Dataflow, read, written
 from perfmodel.ptx.syntax import Immediate, Instruction, Operand, Register
 
 _BITWISE = frozenset(("and", "or", "xor", "not"))
 MOST_INPUTS = 3
+BITS = 32
 SHIFTED = 2
 """A number that is shifted takes so many of a sum's three inputs: its own, and that of the shift."""
 
@@ -34,12 +36,26 @@ def joined_by_three(flow: Dataflow, is_counted: Callable[[Instruction], bool]) -
                 if is_alike and count - 1 + inputs[name] <= MOST_INPUTS and len(flow.uses[name]) == 1:
                     count += inputs[name] - 1
                     joined.add(makers[name])
+            if way == "bitwise" and (shifts := _funneled(flow, instruction, makers)):
+                joined.update(shifts)
+                way = ""
             for name in written(instruction):
                 inputs.pop(name, None)
                 makers.pop(name, None)
                 if way:
                     inputs[name], makers[name] = count, instruction
     return frozenset(joined)
+
+
+def _funneled(flow: Dataflow, instruction: Instruction, makers: Mapping[str, Instruction]) -> list[Instruction]:
+    """Returns the shifts of two numbers, to the left and to the right, that an instruction joins to 32 bits which lie
+    in both."""
+    if instruction.opcode not in ("or", "xor", "add"):
+        return []
+    found = [makers[name] for name in read(instruction) if name in makers and len(flow.uses[name]) == 1]
+    by = [_number(flow, each.operands[-1]) for each in found if each.opcode in ("shl", "shr")]
+    is_pair = {each.opcode for each in found} == {"shl", "shr"} and len(found) == 2
+    return found if is_pair and None not in by and sum(number or 0 for number in by) == BITS else []
 
 
 def _way(flow: Dataflow, instruction: Instruction, is_counted: Callable[[Instruction], bool]) -> str:
@@ -65,8 +81,12 @@ def _shifts_by_number(flow: Dataflow, instruction: Instruction) -> bool:
 
 
 def _is_number(flow: Dataflow, operand: Operand) -> bool:
-    """Returns whether an operand is a number, or a register that always holds one."""
+    return _number(flow, operand) is not None
+
+
+def _number(flow: Dataflow, operand: Operand) -> int | float | None:
+    """Returns the number that an operand is, or that a register always holds; None for any other operand."""
     if isinstance(operand, Register):
         given = flow.definitions.get(operand.name, [])
-        return len(given) == 1 and given[0].opcode == "mov" and isinstance(given[0].operands[-1], Immediate)
-    return isinstance(operand, Immediate)
+        operand = given[0].operands[-1] if len(given) == 1 and given[0].opcode == "mov" else operand
+    return operand.value if isinstance(operand, Immediate) else None

@@ -21,6 +21,7 @@ from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import EXIT, Block, Loop
 from perfmodel.ptx.counting.latencies import CONDITION, latency_of
 from perfmodel.ptx.counting.operations import is_multiplied
+from perfmodel.ptx.counting.side_by_side import left_beside, moved_at_once, words_held
 from perfmodel.ptx.dataflow import LOADS, address_of, read, written
 from perfmodel.ptx.liveness import words_of
 from perfmodel.ptx.syntax import Immediate, Instruction, Operand, Register
@@ -228,6 +229,7 @@ class Waits:
 
     def __init__(self, code: Code) -> None:
         self.code, self.words = code, words_of(code)
+        self._held = words_held(code, self.words)
         self._found: dict[Instruction, Wait] = {}
         self._shared: dict[tuple[int, str], object] = {}
         flow = code.flow
@@ -265,14 +267,18 @@ class Waits:
         room = self._room(loop)
         words: Counter[tuple[str | None, int]] = Counter()
         for each, level in way.levels.items():
-            address = ADDRESS if each in way.following else self._of_address(each, places)
-            words[_space(each), level] += brought[each] + address
+            # Where there is hardly any room, addresses take turns in the registers of those that are done with.
+            is_narrow = room == FEWEST and each in way.following
+            address = ADDRESS if each in way.following and not is_narrow else self._of_address(each, places)
+            words[_space(each), level] += brought[each] + (0 if is_narrow else address)
         # What is computed from what was loaded stays in registers as long, however soon shared memory answers.
         # Copies whose loads come one after the other are done so, too.
         copies = unrolled * _copies(way.levels) / max(way.levels.values(), default=1) if loop is not None else 1.0
         held = min(max(sum(brought.values()) * unrolled / room, 1.0), max(copies, 1.0))
-        moved = [each for each in inside if each.opcode == "shfl" and loop is not None]
-        in_turn = max(held, min(len(moved) / room, _copies(moved)) * unrolled)
+        left = left_beside(self._live(loop, self._held)) if loop is not None else MOST_UNDER_WAY
+        tight = min(max(sum(brought.values()) * unrolled / left, 1.0), max(copies, 1.0))
+        moved = moved_at_once(inside) if loop is not None else []
+        in_turn = max(tight, min(len(moved) / room, _copies(moved)) * unrolled)
         depth = in_turn * way.longest / (1 if way.is_stopped or "global" in way.hidden else unrolled)
         if loop is None:
             self._share_levels(way, [each for each in blocks if _is_predicated(each)], _SPACES)
@@ -393,8 +399,12 @@ class Waits:
 
     def _room(self, loop: Loop | None) -> float:
         """Returns the words that loads may bring at once, beside those that are live."""
-        live = 0 if loop is None else sum(self.words.get(name, 0) for name in self.code.dataflow.alive[loop.header])
+        live = 0 if loop is None else self._live(loop, self.words)
         return min(max(ROOM - live, FEWEST), MOST_UNDER_WAY)
+
+    def _live(self, loop: Loop, words: Mapping[str, int]) -> int:
+        """Returns the words that are live at the beginning of a loop, by those of each register."""
+        return sum(words.get(name, 0) for name in self.code.dataflow.alive[loop.header])
 
 
 def _copies(loads: Iterable[Instruction]) -> int:

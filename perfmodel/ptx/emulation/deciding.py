@@ -149,8 +149,8 @@ class Deciding:
         return instruction in self.instructions or is_always_run(instruction)
 
     def is_update(self, instruction: Instruction) -> bool:
-        """Returns whether a comparison and exchange in global memory is one of a number that was loaded before with what
-        is made of it: another lane's that comes between has it made again, which says nothing of where lanes go."""
+        """Returns whether a comparison and exchange in global memory is one of a number that was loaded before with
+        what is made of it: another lane's that comes between has it made again, and no lane go elsewhere."""
         if not instruction.has("cas") or instruction.has("shared", "shared::cta"):
             return False
         behind = self.flow.behind(tuple(registers_in(instruction.operands[-2])))
