@@ -26,8 +26,8 @@ def touched_bytes(name: FeatureName, footprint: Footprint | None, counts: Kernel
 
 def share_of(access: AccessCount, size: int, touched: Floats) -> Floats:
     """Returns the part of an access that goes to one of the blocks of so many bytes, of which so many are touched."""
-    if access.shares is not None:
-        return np.asarray(between_sizes(access.shares, size))
+    if access.contention is not None:
+        return np.asarray(between_sizes(access.contention.shares, size))
     return 1.0 / np.maximum(touched / size, 1.0)
 
 

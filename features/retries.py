@@ -23,7 +23,8 @@ class RetriesFeature(CountedFeature):
     """Rounds of comparisons and exchanges in global memory that are made until they succeed, at the busiest place.
 
     In each round all that are under way ask, one of those at a place succeeds, and all others have to ask again; so
-    there are as many rounds as updates are wanted of a place. With ``block:512``, each round counts by the requests of
+    there are as many rounds as updates are wanted of the busiest place, and the fewer others ask, the less their places
+    are alike. With ``block:512``, each round counts by the requests of
     sub-groups that go to the busiest 512 bytes in it, which are done one after the other, for one work-item that is
     under way; with ``all``, by the work-items that ask.
     """
@@ -43,16 +44,24 @@ class RetriesFeature(CountedFeature):
             if access.is_tried_again:
                 whole = counts.footprint_of(access.variable, access.direction)
                 touched = touched_bytes(self.parsed, whole, counts, sizes)
-                rounds = share_of(access, access.bits // 8, touched) * access.executions.workitem(sizes)
-                total = total + rounds * self.asking(access, items, touched, sizes)
+                share = share_of(access, access.bits // 8, touched)
+                rounds = share * access.executions.workitem(sizes)
+                total = total + rounds * self.asking(access, share, items, touched, sizes)
         return total
 
-    def asking(self, access: AccessCount, items: Floats, touched: Floats, sizes: Sizes) -> Floats:
-        """Returns how much there is to do in a round for each work-item that is under way."""
+    def asking(self, access: AccessCount, share: Floats, items: Floats, touched: Floats, sizes: Sizes) -> Floats:
+        """Returns how much there is to do in a round for each work-item that is under way, where the busiest place has
+        such a share of all updates."""
         taking_part = np.minimum(access.executions.workitem(sizes) / items, 1.0)
+        known = access.contention
         if self.block is None:
-            return taking_part if self.is_all else np.asarray(1.0)
-        asking = taking_part * np.minimum(share_of(access, self.block, touched), 1.0)
+            if not self.is_all:
+                return np.asarray(1.0)
+            return taking_part * (1.0 if known is None else known.pairs / np.maximum(share, known.pairs))
+        if known is None:
+            asking = taking_part * np.minimum(share_of(access, self.block, touched), 1.0)
+        else:
+            asking = taking_part * known.within / np.maximum(share, known.within)
         subgroups = Granularity("subgroup", SUBGROUP_SIZE).executions(access.executions, self.name)(sizes)
         requests = np.minimum(asking, np.minimum(subgroups / items, 1 / SUBGROUP_SIZE))
         found: Floats = requests + FURTHER * (asking - requests)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import PerfmodelWarning
 from perfmodel.counting.atomics import Update
+from perfmodel.counting.contention import Contention
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 
 FOOTPRINTS = ("load", "store", "atomic", "any")
@@ -166,8 +167,7 @@ class AccessCount:
             addresses; None where nobody looked.
         passes: cycles of banks that a sub-group's access to local memory takes, and passes of atomics, likewise.
         update: what an atomic does.
-        shares: of an atomic or store whose places data decide, the part of all accesses that goes to its busiest block
-            of so many bytes, where these are spread evenly: the chance that those of two groups go to the same one.
+        contention: of an atomic or store whose places data decide, how often those of different groups go to one.
         is_tried_again: whether it is made until it succeeds; the executions are then those of the first tries.
     """
 
@@ -194,7 +194,7 @@ class AccessCount:
     touched: Blocks | None = None
     passes: float | None = None
     update: Update | None = None
-    shares: Blocks | None = None
+    contention: Contention | None = None
     is_tried_again: bool = False
     wait: float = 1.0
     level: int = 1

@@ -6,13 +6,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
+from perfmodel.counting.contention import Contention, contention_of
 from perfmodel.counting.counts import FOOTPRINTS, PAGE_BYTES, AccessCount, Blocks, Footprint, KernelCounts
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.origins import Origins
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfmodel.opencl_c.emulation import Emulation
@@ -31,11 +33,13 @@ class TouchedByGroups:
     Attributes:
         by_access: blocks that a sub-group touches in one execution, by an access's place, text and direction.
         passes: passes of atomics, and cycles of local memory's banks, likewise.
+        contention: how often atomics of different groups go to one place.
         by_array: blocks that a work-group touches, by an array's name and the direction of accesses, or ``any``.
     """
 
     by_access: Mapping[AccessKey, Blocks]
     passes: Mapping[AccessKey, float]
+    contention: Mapping[AccessKey, Contention | None]
     by_array: Mapping[ArrayKey, Blocks]
 
     def counts(self, counts: KernelCounts) -> KernelCounts:
@@ -53,7 +57,13 @@ class TouchedByGroups:
         reach = access.reach
         if reach is not None:  # a table that the program declares
             reach = min(reach, round(dict(self.by_array.get((access.variable, "load"), ())).get(1, reach)))
-        return replace(access, touched=self.by_access.get(key), passes=self.passes.get(key), reach=reach)
+        return replace(
+            access,
+            touched=self.by_access.get(key),
+            passes=self.passes.get(key),
+            contention=self.contention.get(key),
+            reach=reach,
+        )
 
     def _footprint(self, footprint: Footprint) -> Footprint:
         if footprint.by_group is not None:
@@ -68,6 +78,7 @@ def touched(emulation: Emulation, given: Collection[str]) -> TouchedByGroups:
     known = {*given, *(each.name for each in kernel.objects if each.space == "constant")}
     by_access: dict[AccessKey, Blocks] = {}
     passes: dict[AccessKey, float] = {}
+    contention: dict[AccessKey, Contention | None] = {}
     cut = {loop.place for loop in emulation.extrapolated if not loop.is_exact}
     left_out = walks.simple_statements(loop for loop in walks.loops(kernel.body) if loop.place in cut)
     unknown: set[str | None] = {
@@ -92,6 +103,7 @@ def touched(emulation: Emulation, given: Collection[str]) -> TouchedByGroups:
                 key = str(access.place), access.text, direction
                 if direction == "atomic":
                     passes[key] = counts["passes"] / made
+                    contention[key] = _contention(emulation, access)
                 elif access.space == "local":
                     passes[key] = counts["bank_cycles"] / made
                 if access.space != "local":
@@ -105,7 +117,16 @@ def touched(emulation: Emulation, given: Collection[str]) -> TouchedByGroups:
         if space in ("global", "constant") and name not in unknown and None not in unknown
         for direction in FOOTPRINTS
     }
-    return TouchedByGroups(by_access, passes, by_array)
+    return TouchedByGroups(by_access, passes, contention, by_array)
+
+
+def _contention(emulation: Emulation, access: low.Access) -> Contention | None:
+    """Returns how often an atomic of different groups goes to one place."""
+    own = [(groups, addresses) for number, groups, addresses in emulation.updated if number == access.number]
+    if not own:
+        return None
+    groups, addresses = (np.concatenate(each) for each in zip(*own, strict=True))
+    return contention_of(addresses, groups, access.bytes)
 
 
 def decided_by_ids(kernel: low.LoweredKernel, counts: KernelCounts) -> bool:

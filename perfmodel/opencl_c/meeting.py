@@ -36,6 +36,34 @@ def updates(kernel: low.LoweredKernel) -> dict[int, Update]:
     }
 
 
+def retried(kernel: low.LoweredKernel) -> dict[int, bool]:
+    """Returns the numbers of comparisons and exchanges in global memory that are made until they succeed, as what they
+    find ends the loop around, and whether they compare with what was loaded before: another work-item that comes
+    between has such an update made again, and no work-item go elsewhere."""
+    found: dict[int, bool] = {}
+    whole = Origins(kernel.body)
+    for loop in walks.loops(kernel.body):
+        body = (*loop.test, *loop.body, *loop.step)
+        within = {id(each) for inner in walks.loops(body) for each in walks.simple_statements((inner,))}
+        own = [
+            each
+            for each in walks.simple_statements(body)
+            if isinstance(each, low.Atomic) and each.operation == "cmpxchg" and id(each) not in within
+        ]
+        if not own:
+            continue
+        leaving = (each for each in walks.branches(body) if isinstance(each, low.If) and walks.labels_left((each,)))
+        behind = list(Origins((loop,)).behind([loop.condition, *(each.condition for each in leaving)]))
+        for atomic in own:
+            if atomic.access.space != "local" and any(each is atomic for each in behind):
+                compared = whole.behind(atomic.operands[:1], through_memory=True)
+                found[atomic.access.number] = any(
+                    each is atomic or (isinstance(each, low.Load) and each.access.space not in ("private", "constant"))
+                    for each in compared
+                )
+    return found
+
+
 def _differs(origins: Origins, pointer: low.Expression) -> bool:
     for each in origins.behind([pointer], through_memory=True):
         for part in walk(each):

@@ -26,7 +26,13 @@ _UFUNCS: Mapping[str, np.ufunc] = {
 _Array = NDArray[Any]
 
 
+ALONE = "alone"
+"""The operation of a comparison and exchange that each lane makes as if no other came to its place."""
+
+
 class AtomicHandler(Handler):
+    is_alone = False
+
     def atomic(
         self,
         mask: Mask,
@@ -40,6 +46,10 @@ class AtomicHandler(Handler):
         """Returns the old values where they are wanted, for all lanes."""
         pattern, base, missed = self.locate(mask, pointer, index, extra)
         lanes = mask.lanes
+        if self.access.space != "local":
+            self.context.note_update(self.access.number, pattern, base)
+        if self.is_alone:
+            operation = ALONE
         if missed:
             addresses = self._active_addresses(mask, pointer, index, extra)
             old = np.zeros(len(lanes), self.dtype)
@@ -76,6 +86,11 @@ def perform(
     """Changes `data` at the places, one after the other, and returns what was there before each change."""
     if operation == "load":
         return data[places]
+    if operation == ALONE:
+        old = data[places]
+        met = old == operands[0]
+        data[places[met]] = operands[1][met]
+        return old
     if operation == "store":
         operation = "xchg"
     if operation in ("inc", "dec"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from perfmodel.opencl_c.emulation.reuse import AddedUp, Shelf
 from perfmodel.opencl_c.emulation.thinning import LATER, Thinning, Turn
 from perfmodel.opencl_c.emulation.waiting import SOON, Waiting
 from perfmodel.opencl_c.emulation.work_items import WorkItems
+from perfmodel.opencl_c.meeting import retried
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import Pointer, Vector, element_of
 
@@ -69,6 +70,7 @@ class Emulator:
         self._known_totals: AddedUp[Totals] = AddedUp()
         self._known_sizes: AddedUp[NDArray[Any]] = AddedUp()
         self.variables = _variables(kernel, bound)
+        self._alone = {number for number, is_update in retried(kernel).items() if is_update}
         self._by_value = [each for each in kernel.objects if each.parameter is not None]
         self.regions.hold(bound.buffers, bound.constants, layout)
         self._function: Any = code.build(self._namespace(bound))
@@ -106,8 +108,12 @@ class Emulator:
     def _begin(self, findings: FindingLog, groups: GroupRaces, checks: bool, extrapolate: bool, work: float) -> None:
         self.regions.hold(self.bound.buffers, self.bound.constants, self.layout)
         self.context.begin(self.layout, findings, checks)
+        is_only_counted = work < _UNLIMITED
+        self.context.updated = [] if is_only_counted else None
         for handler in self.recorder.handlers:
             handler.begin()
+            if isinstance(handler, AtomicHandler):
+                handler.is_alone = is_only_counted and handler.access.number in self._alone
         self.races = Races(self.context, groups)
         self.waiting = Waiting(self.kernel, self.regions)
         self.extrapolation = Extrapolation(self.context, self.recorder) if extrapolate and self.code.plans else None
@@ -139,6 +145,11 @@ class Emulator:
         self.used = steps - int(steps_left)
         self.work = (self.code.once + self._work - work_left) * self._cost
         self.races.barrier(None)
+
+    @property
+    def updated(self) -> Sequence[tuple[int, Integers, Integers]]:
+        """The numbers of atomics on global memory, with the groups and addresses of lanes that made them."""
+        return self.context.updated or ()
 
     def finish(self) -> tuple[Integers, ...]:
         """Returns all counts and the footprints of the variables, and leaves the emulator to other batches."""

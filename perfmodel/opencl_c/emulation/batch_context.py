@@ -14,6 +14,8 @@ from perfmodel.opencl_c.emulation.lanes import Integers, Layout
 from perfmodel.opencl_c.emulation.machine import Machine
 from perfmodel.opencl_c.syntax import Place
 
+_MOST_UPDATES = 1 << 12
+"""So many executions of atomics are noted."""
 Logged: TypeAlias = tuple[Pattern, int, float | int | None]
 """A logged access is a pattern, its address, and for stores the value if it is the same for all lanes."""
 
@@ -32,6 +34,8 @@ class Context:
         layout, findings, checks, logs: of the batch that runs.
         log: accesses since the last barrier, for races.
         traced: accesses met for the first time, where an extrapolation asks for them.
+        updated: the number of each atomic on global memory with the groups and addresses of its lanes, where somebody
+            asks for them.
     """
 
     layout: Layout
@@ -43,6 +47,7 @@ class Context:
         self.machine, self.regions = machine, regions
         self.log: list[Logged] = []
         self.traced: list[Traced] | None = None
+        self.updated: list[tuple[int, Integers, Integers]] | None = None
 
     def begin(self, layout: Layout, findings: FindingLog, checks: bool) -> None:
         self.layout, self.findings = layout, findings
@@ -50,8 +55,12 @@ class Context:
 
     def end(self) -> None:
         self.log.clear()
-        self.traced = None
+        self.traced = self.updated = None
         del self.layout, self.findings
+
+    def note_update(self, number: int, pattern: Pattern, base: int) -> None:
+        if self.updated is not None and len(self.updated) < _MOST_UPDATES:
+            self.updated.append((number, self.layout.group_of[pattern.mask.lanes], base + pattern.offsets))
 
     def trace(self, pattern: Pattern, base: int) -> None:
         if self.traced is not None:

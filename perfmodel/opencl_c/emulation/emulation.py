@@ -65,6 +65,8 @@ class Emulation:
         extrapolated: loops whose later iterations were counted without being carried out, which makes results wrong.
         parts: what estimates for such loops add to the groups' `blocks` and `sides`, by the number of their part, see
             `thinning`; none where all counts are exact.
+        updated: the number of each atomic on global memory that lanes made, with their groups, by position, and
+            addresses; only where some iterations may stand for others.
         steps: blocks executed in loops, over all batches.
         seconds: that it took. nominal_s: those that its work takes at a nominal speed, the same each time.
     """
@@ -86,6 +88,7 @@ class Emulation:
     nominal_s: float
     extrapolated: tuple[Extrapolated, ...] = ()
     parts: tuple[tuple[Integers, Integers], ...] = ()
+    updated: tuple[tuple[int, Integers, Integers], ...] = ()
     _bound: Bound | None = field(default=None, repr=False)
     _given: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
@@ -165,6 +168,7 @@ def emulate(
     may_shorten = groups != "all" and not write_back
     extrapolated: list[Extrapolated] = []
     estimated: list[Totals | None] = []
+    updated: list[tuple[int, Integers, Integers]] = []
     at_once = max(1, LANES // prod(local))
     for start in range(0, len(numbers), at_once):
         chosen = tuple(numbers[start : start + at_once].tolist())
@@ -191,6 +195,7 @@ def emulate(
             extrapolated += emulator.extrapolation.done.values()
         extrapolated += emulator.thinning.done.values()
         estimated.append(emulator.thinning.parts)
+        updated += [(number, groups_ + start, addresses) for number, groups_, addresses in emulator.updated]
         parts.append((items.layout.group_ids, *emulator.finish()))
     group_ids, blocks, branches, sides, barriers, accesses, touched = (
         np.concatenate(arrays) for arrays in zip(*parts, strict=True)
@@ -213,6 +218,7 @@ def emulate(
         nominal_s=done * WORK_S,
         extrapolated=all_loops(extrapolated),
         parts=_parts(estimated, [len(each[0]) for each in parts]),
+        updated=tuple(updated),
         _bound=bound,
         _given={name: (array.dtype, array.shape) for name, array in arguments.items() if isinstance(array, np.ndarray)},
     )

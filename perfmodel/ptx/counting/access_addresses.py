@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from perfmodel.basics.distinct import distinct
 from perfmodel.counting.atomics import Update, bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
-from perfmodel.counting.counts import Blocks
+from perfmodel.counting.contention import Contention, contention_of
 from perfmodel.ptx.counting.regions import Region, hull, merged, region, repeated, union
 from perfmodel.ptx.emulation.lanes import Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
@@ -22,8 +22,6 @@ from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
 Array = NDArray[np.int64]
 MOST_LOOKED_AT = 64
 """So many executions at scattered addresses are looked at for transactions and bank conflicts."""
-MOST_SHARING = 1 << 17
-"""So many addresses are looked at for the places that blocks share."""
 MOST_PAIRS = 64
 """So many of them are compared with the one behind to see how lanes move on."""
 MOST_STARTS = 1 << 21
@@ -191,36 +189,20 @@ class AccessAddresses:
         """Returns the passes of atomics in global memory likewise."""
         return self._mean(width, size, lambda table, active: sector_passes(table, size, active))
 
-    def shares(self, sizes: Sequence[int], are_updates: bool = True, are_repeated: bool = False) -> Blocks | None:
-        """Returns what part of all accesses goes to one block of each size, were they spread evenly over as many.
+    def contention(self, item: int, are_updates: bool = True, are_repeated: bool = False) -> Contention | None:
+        """Returns how often threads of different blocks meet at numbers of so many bytes.
 
-        It is the chance that threads of two emulated blocks meet; of updates, or what each emulated block has at the
-        place that is the busiest of all others, where stores have places of their own. Of updates that are repeated
-        until they succeed, those that are made again are left out: they are of those who met before.
+        Of updates that are repeated until they succeed, those that are made again are left out: they are of those who
+        met before.
         """
         executions = self.noted.scattered or self._looked_at
         if self.lanes.count < 2 or not executions:
             return None
         if are_repeated:
             executions = list(self._first_of(executions))
-        every = max(sum(len(own) for _, own in executions) // MOST_SHARING, 1)
-        addresses = np.concatenate([own for _, own in executions])[::every]
-        blocks = self.lanes.block_of[np.concatenate([mask.index for mask, _ in executions])[::every]]
-        made = np.bincount(blocks).astype(np.float64)
-        there = np.flatnonzero(made)
-        if len(there) < 2:
-            return None
-        pairs = made.sum() ** 2 - (made**2).sum()
-        found = []
-        for size in sizes:
-            _, places = np.unique(addresses // size, return_inverse=True)
-            of_blocks = [np.bincount(places[blocks == block], minlength=places.max() + 1) for block in there]
-            of_place = np.sum(of_blocks, axis=0).astype(np.float64)
-            meeting = ((of_place**2).sum() - sum((own.astype(np.float64) ** 2).sum() for own in of_blocks)) / pairs
-            busiest = float(sum(own[np.argmax(of_place - own)] for own in of_blocks)) if are_updates else 0.0
-            most = max(busiest - math.sqrt(busiest), 0.0) / made.sum()  # less what may be chance
-            found.append((size, float(max(meeting, most))))
-        return tuple(found)
+        addresses = np.concatenate([own for _, own in executions])
+        blocks = self.lanes.block_of[np.concatenate([mask.index for mask, _ in executions])]
+        return contention_of(addresses, blocks, item, are_updates)
 
     def _first_of(self, executions: Sequence[tuple[Mask, Array]]) -> Iterator[tuple[Mask, Array]]:
         """Yields the executions in which some lanes go elsewhere than the last time."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from perfmodel.basics.distinct import distinct
 from perfmodel.counting.atomics import SECTOR, Update
+from perfmodel.counting.contention import mean_contention
 from perfmodel.counting.counts import AccessCount, Blocks, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.ptx.control_flow import ControlFlow, Loop
@@ -36,8 +37,6 @@ OPERATIONS = {
     "inc": "wrap",
     "dec": "wrap",
 }
-SHARED = (SECTOR, 512)
-"""The parts of updates that go to one block are found out for blocks of so many bytes, beside single places."""
 OWN = ("%tid", "%laneid", "%clock")
 """Special registers that differ among the threads of a warp, or from time to time."""
 OF_OTHERS = ("atom", "shfl", "activemask", "vote", "match")
@@ -181,7 +180,7 @@ class AccessCounter:
             reach=max((count.reach for _, count in same if count.reach is not None), default=None),
             touched=_mean_blocks([(count.executions, count.touched) for _, count in same]),
             passes=_mean([(count.executions, count.passes) for _, count in same]),
-            shares=_mean_blocks([(count.executions, count.shares) for _, count in same]),
+            contention=mean_contention((float(each.executions.workitem({})), each.contention) for _, each in same),
         )
 
     def _count(self, access: CountedAccess) -> AccessCount:
@@ -240,7 +239,7 @@ class AccessCounter:
             touched=touched,
             passes=addresses.sector_passes(self._width, SECTOR) if is_counter else None,
             update=update,
-            shares=addresses.shares((item, *SHARED), is_counter, are_repeated) if may_meet else None,
+            contention=addresses.contention(item, is_counter, are_repeated) if may_meet else None,
             is_tried_again=first_tries is not None,
             wait=wait.share,
             level=wait.level,

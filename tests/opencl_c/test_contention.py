@@ -1,0 +1,60 @@
+"""Atomics at places that data choose contend as often as the data say, comparisons until they succeed among them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import perfmodel as pm
+
+NODES, GROUP, MEAN_LENGTH = 2**15, 64, 12
+SOURCE = """
+inline void add(volatile __global float *at, float value) {
+    union { uint whole; float number; } before, after;
+    do { before.number = *at; after.number = before.number + value; }
+    while (atomic_cmpxchg((volatile __global uint *)at, before.whole, after.whole) != before.whole);
+}
+inline void add_again(__global float *at, float value) {
+    uint before, after, found;
+    *(float *)&before = *at;
+    *(float *)&after = *(float *)&before + value;
+    while ((found = atomic_cmpxchg((__global uint *)at, before, after)) != before) {
+        before = found;
+        *(float *)&after = *(float *)&before + value;
+    }
+}
+__kernel void push(__global const int *rows, __global const int *columns, __global float *sums) {
+    const int i = get_global_id(0);
+    for (int e = rows[i]; e < rows[i + 1]; e++) FUNCTION(&sums[columns[e]], 1.0f);
+}
+__kernel void count(__global const int *rows, __global const int *columns, __global int *sums) {
+    const int i = get_global_id(0);
+    for (int e = rows[i]; e < rows[i + 1]; e++) atomic_inc(&sums[columns[e]]);
+}"""
+
+
+def graph() -> tuple[np.ndarray, np.ndarray]:
+    """Returns rows that begin with the nodes that most of them have."""
+    random = np.random.default_rng(3)
+    lengths = random.geometric(1 / MEAN_LENGTH, NODES)
+    rows = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    popular = random.random(rows[-1]) < 0.2
+    columns = np.where(popular, NODES * random.random(rows[-1]) ** 6, random.integers(0, NODES, rows[-1]))
+    return rows, np.concatenate([np.sort(row) for row in np.split(columns.astype(np.int32), rows[1:-1])])
+
+
+@pytest.mark.parametrize(("name", "function"), [("push", "add"), ("push", "add_again"), ("count", "")])
+def test_the_busiest_place_has_its_part_of_all_updates(name: str, function: str) -> None:
+    rows, columns = graph()
+    sizes = {"rows": NODES + 1, "columns": len(columns), "sums": NODES}
+    options = [f"-DFUNCTION={function or 'add'}"]
+    kernel = pm.Kernel.from_opencl(SOURCE, name, NODES, GROUP, sizes, options)
+    observed = kernel.as_observed({"rows": rows, "columns": columns})
+    made = np.bincount(columns, minlength=NODES)
+    passes = pm.feature("f_mem_transactions_global_atomic_passes:32").eval(observed)
+    contended = pm.feature("f_mem_contended_global_atomic_block:512").eval(observed)
+    assert contended / passes == pytest.approx(made.reshape(-1, 128).sum(axis=1).max() / made.sum(), rel=0.4)
+    if name == "push":
+        assert pm.feature("f_mem_retries_global").eval(observed) == pytest.approx(made.max(), rel=0.4)
+        pairs = float((made.astype(float) ** 2).sum()) / made.sum()  # tries, for each work-item that is under way
+        assert pm.feature("f_mem_retries_global_all").eval(observed) == pytest.approx(pairs, rel=0.4)
