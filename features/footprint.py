@@ -17,6 +17,7 @@ from perfmodel.features.transactions import block_bytes, bytes_touched, moved_on
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
+LINE = 128
 ROLES = {"dtype": DTYPES, "direction": ("load", "store", "atomic"), "space": ("global",)}
 
 
@@ -123,10 +124,11 @@ class FootprintFeature(CountedFeature):
     def used(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, item: int) -> Floats:
         """Returns the part of what is moved that is used: all, or by strides down to one element of a block."""
         whole = next(f for f in counts.footprints if f.variable == footprint.variable and f.direction == "any")
-        if self.block is None or whole.elements is None or whole.filled is None:
+        gaps = whole.lined if self.block is not None and self.block >= LINE and whole.lined else whole.filled
+        if self.block is None or whole.elements is None or gaps is None:
             return np.asarray(1.0)
         most = None if whole.size is None else whole.size(sizes)
-        elements, filled = (_at_most(each(sizes), most) for each in (whole.elements, whole.filled))
+        elements, filled = (_at_most(each(sizes), most) for each in (whole.elements, gaps))
         used: Floats = np.clip(quotient(elements, filled, 1.0), min(1.0, item / self.block), 1.0)
         return used
 

@@ -101,13 +101,14 @@ def hull(found: Region, step: int, count: int) -> Region:
 
 @dataclass(frozen=True)
 class Extent:
-    """An extent is how much a launch touches: bytes, and aligned blocks of 64 bytes."""
+    """An extent is how much a launch touches: bytes, aligned blocks of 64 bytes, and lines of caches, of 128."""
 
     bytes: float
     blocks: float
+    lines: float
 
 
-BLOCK = 64
+BLOCK, LINE = 64, 128
 
 
 def over_grid(found: Region, steps: Sequence[int], counts: Sequence[int]) -> Extent:
@@ -123,4 +124,4 @@ def over_grid(found: Region, steps: Sequence[int], counts: Sequence[int]) -> Ext
                 whole = more
                 continue
         times *= count
-    return Extent(float(whole.bytes) * times, float(whole.blocks(BLOCK)) * times)
+    return Extent(*(float(found) * times for found in (whole.bytes, whole.blocks(BLOCK), whole.blocks(LINE))))
