@@ -22,7 +22,7 @@ LINE, BLOCK = 128, 64
 """Bytes of a last-level cache's lines, and of what memory brings at a time."""
 AT_ONCE = 1 << 18
 """Work-items that a large device runs at a time: groups of several rows of the grid share what these bring."""
-STEEPNESS = 8
+STEEPNESS, MOST_LEFT_OUT = 8, 0.5
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Sweep:
         for step in stream.steps:
             whole = whole * step.extent
         part = np.minimum(stream.executed / np.maximum(whole, 1e-9), 1.0)
+        is_known = part > MOST_LEFT_OUT  # what conditions leave out may be all that rows have in common
         outside = whole
         for place, step in enumerate(stream.steps):
             outside = outside / np.maximum(step.extent, 1.0)
@@ -65,7 +66,7 @@ class Sweep:
                 total = total + outside * np.maximum(visits - touched[place], 0.0) * filled / (1 + filled)
             if step.name[0] in ("lanes", "axis", "groups"):
                 items = items * step.extent
-        return total * part * BLOCK
+        return np.where(is_known, total * part * BLOCK, 0.0)
 
 
 def together(walk: Walk) -> dict[tuple[Any, ...], Floats]:

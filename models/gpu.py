@@ -121,9 +121,8 @@ issued   = {ISSUED}
            + p_access * loads
            + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local
 compute  = {BUSY} * idle * issued
-parts    = {STORED_LINES} + {STORED_SECTORS}
 lines    = overlap(p_l1_global * max(f_mem_transactions_global_load_banks:32, ${{load_clocks=1}} * loads),
-           p_l1_line * {LINES}, 4) + p_l1_store * (parts + {UPDATED})
+           p_l1_line * {LINES}, 4) + p_l1_store * ({STORED_LINES} + {UPDATED})
 local    = p_l1_local * (
            max(f_mem_transactions_local_banks:32, ${{load_clocks=1}} * f_mem_access_local_granularity:subgroup)
            + f_sync_collective_subgroup_shuffle_granularity:subgroup)
@@ -155,7 +154,7 @@ gone     = (2 * open / p_cache) ** 4 / (1 + (2 * open / p_cache) ** 4)
 filled   = f_mem_footprint_global_block:128 / p_cache
 missed   = filled ** 8 / (1 + filled ** 8)
 filling  = f_mem_footprint_global_store_block:32
-sparse   = max(f_mem_footprint_global_store_block:128 / max(filling, 1) - 1, 0) / 3
+sparse   = max(f_mem_footprint_global_store_block:128 / max(f_mem_footprint_global_store_block:64, 1) - 1, 0)
 unfilled = max(filling - f_mem_footprint_global_store_block:4, 0)
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512
                         + together * f_mem_retries_global_block:512)
@@ -163,7 +162,7 @@ tries    = p_wave * f_mem_retries_global
 l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2_scratch * written
            + p_l2_atomic * ({UPDATED} + together * f_mem_retries_global_all)
            + p_l2_load * {LOADED}_beyond:{KEPT} + p_l2_single * f_mem_lone_sectors
-           + p_l2_line * parts
+           + p_l2_line * {STORED_LINES}
            + p_l2_partial * (missed * (1 - sparse) * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together

@@ -233,11 +233,11 @@ PARAMETERS: dict[str, Meaning] = {
         {"{:.3g} T lines/s": "1e-12 / p_l1_line"},
     ),
     "p_l1_store": Meaning(
-        words="lines and sectors that stores touch, and sectors that atomics update, on their way from compute units",
+        words="lines of 128 bytes that stores touch, and sectors that atomics update, on their way from compute units",
         figures={"{:.2g} times the lines that their bytes fill": STORE_LINES},
         advice={NEIGHBOURS.format("store"): f"{STORE_LINES} - 1.3", "fewer or wider stores would help": ""},
-        reads={"{:.3g} T lines and sectors/s": "1e-12 / p_l1_store"},
-        physical={"H200": Physical(0.26, 0.26, "one a clock and compute unit, 1.98 GHz")},
+        reads={"{:.3g} T lines/s": "1e-12 / p_l1_store"},
+        physical={"H200": Physical(0.26, 0.26, "a line a clock and compute unit, 1.98 GHz")},
     ),
     "p_l1_local": Meaning(
         words="accesses to local memory",
@@ -341,13 +341,13 @@ PARAMETERS: dict[str, Meaning] = {
         {"{:.3g} TB/s of single sectors": "1e-12 / (p_l2_load + 0.75 * p_l2_single)"},
     ),
     "p_l2_line": Meaning(
-        words="lines and sectors that stores touch in the second-level cache",
+        words="lines of 128 bytes that stores touch in the second-level cache",
         figures={"{:.2g} times the lines that their bytes fill": STORE_LINES},
         advice={
             f"{NEIGHBOURS.format('store')}, as through a tile in local memory": f"{STORE_LINES} - 1.3",
             "fewer stores would help: narrower types, results kept in registers to the end": "",
         },
-        reads={"{:.3g} TB/s": "128e-12 / (5 * p_l2_line)"},
+        reads={"{:.3g} TB/s": "128e-12 / p_l2_line"},
         physical={"H200": SECOND_LEVEL},
     ),
     "p_l2_partial": Meaning(

@@ -77,7 +77,6 @@ TERMS: dict[str, Meaning] = {
     "written": Meaning("bytes of private arrays that stores write through to the second-level cache"),
     "held": Meaning("private arrays of the work-items that run at a time, by what the last-level cache keeps of them"),
     "beyond": Meaning("the part of the private arrays that the last-level cache does not keep"),
-    "parts": Meaning("lines of 128 bytes, and sectors of 32, that sub-groups' stores touch"),
     "brought": Meaning("distinct bytes that are loaded, in blocks of 64"),
     "taken": Meaning("what work-groups load, each for itself"),
     "unit": Meaning("bytes that the work-groups of a compute unit that run at a time load"),
@@ -127,7 +126,7 @@ TERMS: dict[str, Meaning] = {
     "filled": Meaning("all lines of data that the launch touches, by what the last-level cache keeps"),
     "missed": Meaning("the part of all data that the last-level cache does not keep"),
     "filling": Meaning("bytes of sectors that stores go to"),
-    "sparse": Meaning("the part of these that lie alone in a line"),
+    "sparse": Meaning("the part of the lines that stores go to of which they touch one half alone"),
     "unfilled": Meaning("bytes of sectors that stores go to, and that no store of the launch fills"),
     "scatter": Meaning(
         "sectors that memory brings one by one for scattered loads, or takes of scattered stores",
