@@ -54,8 +54,9 @@ def seconds(kernel: pm.Kernel) -> float:
 
 @pytest.mark.parametrize(("update", "lanes", "groups", "measured"), SENT)
 def test_compute_units_send_atomics_sector_by_sector(update: str, lanes: int, groups: int, measured: float) -> None:
-    arguments = {"lanes": lanes, "rounds": 256, "mask": (1 << 22) - 1}
-    kernel = pm.Kernel.from_cuda(HASHED.format(update), "scattered", groups, 512, {"o": 1 << 22}, **arguments)
+    kernel = pm.Kernel.from_cuda(
+        HASHED.format(update), "scattered", groups, 512, {"o": 1 << 22}, lanes=lanes, rounds=256, mask=(1 << 22) - 1
+    )
     assert seconds(kernel) == pytest.approx(measured * 1e-6, rel=0.35)
 
 
@@ -71,9 +72,9 @@ def test_single_sectors_fill_lines_of_the_last_level_cache(
 
 def test_channels_that_are_worked_on_one_after_the_other_come_from_memory_each_time() -> None:
     def of(channels: int) -> pm.Kernel:
-        sizes = {"W": 5760 // channels, "H": 1080, "C": channels}
         arrays = dict.fromkeys("abop", 1 << 24)
-        return pm.Kernel.from_cuda(CHANNELS, "channels", (360 // channels, 68, channels), (16, 16), arrays, **sizes)
+        grid, width = (360 // channels, 68, channels), 5760 // channels
+        return pm.Kernel.from_cuda(CHANNELS, "channels", grid, (16, 16), arrays, W=width, H=1080, C=channels)
 
     assert seconds(of(1)) == pytest.approx(36.7e-6, rel=0.2)
     assert 80e-6 < seconds(of(3)) < 160e-6  # 136.1 were measured
