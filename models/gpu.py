@@ -154,7 +154,7 @@ gone     = (2 * open / p_cache) ** 4 / (1 + (2 * open / p_cache) ** 4)
 filled   = f_mem_footprint_global_block:128 / p_cache
 missed   = filled ** 8 / (1 + filled ** 8)
 filling  = f_mem_footprint_global_store_block:32
-sparse   = max(f_mem_footprint_global_store_block:128 / max(f_mem_footprint_global_store_block:64, 1) - 1, 0)
+sparse   = max(f_mem_footprint_global_store_block:256 / max(f_mem_footprint_global_store_block:128, 1) - 1, 0)
 unfilled = max(filling - f_mem_footprint_global_store_block:4, 0)
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512
                         + together * f_mem_retries_global_block:512)

@@ -126,7 +126,7 @@ TERMS: dict[str, Meaning] = {
     "filled": Meaning("all lines of data that the launch touches, by what the last-level cache keeps"),
     "missed": Meaning("the part of all data that the last-level cache does not keep"),
     "filling": Meaning("bytes of sectors that stores go to"),
-    "sparse": Meaning("the part of the lines that stores go to of which they touch one half alone"),
+    "sparse": Meaning("the part of the lines that stores go to whose neighbours no store touches"),
     "unfilled": Meaning("bytes of sectors that stores go to, and that no store of the launch fills"),
     "scatter": Meaning(
         "sectors that memory brings one by one for scattered loads, or takes of scattered stores",

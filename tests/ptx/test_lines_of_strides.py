@@ -20,7 +20,7 @@ __global__ void at_stride(float *a, unsigned stride)
 
 
 @pytest.mark.parametrize("stride", [1, 3, 8, 16, 24, 32, 40, 64, 320])
-@pytest.mark.parametrize("size", [32, 64, 128])
+@pytest.mark.parametrize("size", [32, 64, 128, 256])
 def test_blocks_that_strides_touch_are_those_of_all_addresses(stride: int, size: int) -> None:
     kernel = pm.Kernel.from_cuda(SOURCE, "at_stride", ITEMS // BLOCK, BLOCK, {"a": ITEMS * stride}, stride=stride)
     touched = len(np.unique(np.arange(ITEMS) * stride * 4 // size)) * size
