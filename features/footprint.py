@@ -11,12 +11,14 @@ from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
 from perfmodel.counting.evaluation import quotient
+from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.operations import DTYPES
 from perfmodel.features.transactions import block_bytes, bytes_touched, moved_on
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
+LINE = 128
 ROLES = {"dtype": DTYPES, "direction": ("load", "store", "atomic"), "space": ("global",)}
 
 
@@ -89,6 +91,8 @@ class FootprintFeature(CountedFeature):
                 f"feature {self.name!r} is not defined for array {footprint.variable!r}, whose accesses are "
                 "not all affine; choose others by var:…, or say block:…"
             )
+        if not by_group:
+            block = min(block, LINE)  # nobody knows which larger blocks groups share that data lead to
         made: Floats = np.asarray(0.0)
         if footprint.touched is not None:
             made = bytes_touched(footprint.touched, block, counts, sizes, item)
@@ -123,12 +127,21 @@ class FootprintFeature(CountedFeature):
     def used(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, item: int) -> Floats:
         """Returns the part of what is moved that is used: all, or by strides down to one element of a block."""
         whole = next(f for f in counts.footprints if f.variable == footprint.variable and f.direction == "any")
-        if self.block is None or whole.elements is None or whole.filled is None:
+        gaps = self.gaps(whole)
+        if self.block is None or whole.elements is None or gaps is None:
             return np.asarray(1.0)
         most = None if whole.size is None else whole.size(sizes)
-        elements, filled = (_at_most(each(sizes), most) for each in (whole.elements, whole.filled))
+        elements, filled = (_at_most(each(sizes), most) for each in (whole.elements, gaps))
         used: Floats = np.clip(quotient(elements, filled, 1.0), min(1.0, item / self.block), 1.0)
         return used
+
+    def gaps(self, whole: Footprint) -> QuasiPolynomial | None:
+        """Returns the elements of an array with those gaps filled that blocks of this size have, as far as known."""
+        if self.block is not None and self.block >= 2 * LINE and whole.paired is not None:
+            return whole.paired
+        if self.block is not None and self.block >= LINE and whole.lined is not None:
+            return whole.lined
+        return whole.filled
 
     def selects(self, footprint: Footprint) -> bool:
         return (

@@ -45,7 +45,7 @@ PRICES["p_f32_minmax"] += [f"float16_{kind}" for kind in ("min", "max", "fabs")]
 PRICES["p_f32_div"] += [f"float16_{kind}" for kind in ("div", "sqrt", "rsqrt", "exp", "exp2", "native")]
 PRICES["p_convert"] += ["float16_convert", "bfloat16_convert"]
 
-ISSUED = "\n           + ".join(
+ISSUED = "\n    + ".join(
     f"{parameter} * {sum_of(names, 'granularity:subgroup')}" for parameter, names in PRICES.items()
 )
 
@@ -56,7 +56,7 @@ BRANCHED_OVER = ("float32_sin", "float32_cos", "float32_tan", "float32_fmod")
 CALLED_AS_A_WHOLE = {
     name: PRICES[name] for name in ("p_f32_pow", "p_f64_div", "p_f64_exp", "p_f64_sin", "p_f64_log", "p_i64_div")
 }
-CALLED = "\n           + ".join(
+CALLED = "\n    + ".join(
     f"{parameter} * {sum_of(names, 'granularity:subgroup')}"
     for parameter, names in {"p_f32_log": BRANCHED_OVER, **CALLED_AS_A_WHOLE}.items()
 )
@@ -66,10 +66,12 @@ CALLED = "\n           + ".join(
 LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
 LINES, SECTORS = (f"f_mem_transactions_global_load_block:{size}" for size in (128, 32))
 STORED_LINES, STORED_SECTORS = (f"f_mem_transactions_global_store_block:{size}" for size in (128, 32))
+UPDATED = "f_mem_transactions_global_atomic_passes:32"
 STORED = "f_mem_footprint_global_store_granularity:workgroup_block"
 MISSED = "f_mem_scattered_global_load_missed_block:32_reach:>8000000"
 REPEATED = "f_mem_repeated_global_load_block:32"
 TURNS = "f_mem_scattered_global_load_missed_turns_block:32_reach:>8000000"
+REVISITED = "f_mem_revisited_global_load_keeps:${l2_bytes=50000000}"
 STRAY, STRAY_TURNS = (name.replace("_load", "_store") for name in (MISSED, TURNS))
 
 # Private arrays in memory: their elements of neighbours lie side by side, and stores go through to the second level.
@@ -120,7 +122,7 @@ issued   = {ISSUED}
            + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local
 compute  = {BUSY} * idle * issued
 lines    = overlap(p_l1_global * max(f_mem_transactions_global_load_banks:32, ${{load_clocks=1}} * loads),
-           p_l1_line * {LINES}, 4) + p_l1_store * {STORED_LINES}
+           p_l1_line * {LINES}, 4) + p_l1_store * ({STORED_LINES} + {UPDATED})
 local    = p_l1_local * (
            max(f_mem_transactions_local_banks:32, ${{load_clocks=1}} * f_mem_access_local_granularity:subgroup)
            + f_sync_collective_subgroup_shuffle_granularity:subgroup)
@@ -132,43 +134,48 @@ fetched  = (lines + p_l1_global * (f_mem_access_scratch_load_granularity:subgrou
            + p_pixel * f_mem_bytes_global_load_tag:image)
 l1       = {BUSY} * idle * overlap(fetched, local, p_apart)
 tensor   = {BUSY} * p_mma * {PRODUCTS}
+brought  = f_mem_footprint_global_load_block:64
+taken    = {LOADED}
 private  = f_mem_scratch / f_work_items + 4 * words
 own      = private * together / p_units / p_near_scratch
 spilled  = own ** 4 / (1 + own ** 4) * (32 * {SCRATCH_LOADED} + 4 * words * f_work_items)
 written  = 32 * {SCRATCH_STORED} + 4 * words * f_work_items
 held     = (private * together / p_cache) ** 2
 beyond   = held / (1 + held)
-unit     = min({LOADED} / f_thread_groups * max(together / group / p_units, 1), f_mem_footprint_global_load_block:64)
+unit     = min(taken / f_thread_groups * max(together / group / p_units, 1), brought)
 lost     = (unit / p_near_loaded) ** 4 / (1 + (unit / p_near_loaded) ** 4)
 again    = {REPEATED} * lost
 walked   = 128 * {LINES} / max({ROUNDS}:subgroup, 1) * together / group * slots / 32 / p_units / p_near_loaded
 evicted  = walked ** 4 / (1 + walked ** 4)
-reused   = min({LOADED} / f_work_items * together, f_mem_footprint_global_load_block:64)
+reused   = min(taken / f_work_items * together, brought)
 further  = (reused / p_cache) ** 4
 open     = min({AT_ONCE}, reused) + min({STORED_AT_ONCE}, {STORED}:32 / f_work_items * together)
 gone     = (2 * open / p_cache) ** 4 / (1 + (2 * open / p_cache) ** 4)
-filled   = f_mem_footprint_global_block:32 / p_cache
+filled   = f_mem_footprint_global_block:128 / p_cache
 missed   = filled ** 8 / (1 + filled ** 8)
-unfilled = max(f_mem_footprint_global_store_block:32 - f_mem_footprint_global_store_block:4, 0)
+filling  = f_mem_footprint_global_store_block:32
+sparse   = max(f_mem_footprint_global_store_block:256 / max(f_mem_footprint_global_store_block:128, 1) - 1, 0)
+unfilled = max(filling - f_mem_footprint_global_store_block:4, 0)
 contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512
                         + together * f_mem_retries_global_block:512)
 tries    = p_wave * f_mem_retries_global
 l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2_scratch * written
-           + p_l2_atomic * (f_mem_transactions_global_atomic_passes:32 + together * f_mem_retries_global_all)
+           + p_l2_atomic * ({UPDATED} + together * f_mem_retries_global_all)
            + p_l2_load * {LOADED}_beyond:{KEPT} + p_l2_single * f_mem_lone_sectors
            + p_l2_line * {STORED_LINES}
-           + p_l2_partial * (missed * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))
+           + p_l2_partial * (missed * (1 - sparse) * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together
 scatter  = p_scatter * (max({MISSED} - p_kept * {TURNS}, 0) + beyond * spilled * {SPARSE_LOADED})
-           + p_scatter_store * (max({STRAY} - p_kept * {STRAY_TURNS}, 0) + 32 * {STORED_AGAIN} * gone
-                                + beyond * written * {SPARSE_STORED})
-dram     = p_dram * (missed * (f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)
+           + p_scatter_store * (missed * sparse * filling + max({STRAY} - p_kept * {STRAY_TURNS}, 0)
+                                + 32 * {STORED_AGAIN} * gone + beyond * written * {SPARSE_STORED})
+dram     = p_dram * (missed * (brought + (1 - sparse) * f_mem_footprint_global_store_block:64)
+                     + {REVISITED} + 2 * {REVISITED.replace("load", "store")}
                      + beyond * (spilled + written) + {REPEATED} * further / (1 + further)) + scatter
-whole    = min({LOADED} * slots / 32 / max(32 * {SECTORS}_fresh, 1), 1)
+whole    = min(taken * slots / 32 / max(32 * {SECTORS}_fresh, 1), 1)
 fresh    = whole * ({FAR} + ({FRESH} - {FAR}) * min(together / f_work_items, 1))
 far      = min({WAITS}:longest, fresh + ({FRESH} - fresh) * lost + max({WAITS}:longest - {FRESH}, 0) * evicted)
-shared   = min(f_mem_footprint_global_load_block:64 / max({LOADED}, 1), 1) ** 0.5
+shared   = min(brought / max(taken, 1), 1) ** 0.5
 called   = {CALLED}
 waits    = (p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 4)) * f_mem_waits_scratch_granularity:longest
            + p_wait_near * {WAITS}:longest + p_wait_load * far + p_wait_dram * missed * shared * min(far, fresh)
@@ -179,7 +186,7 @@ waits    = (p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 4)) * f_mem_wa
 latency  = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
 chip     = overlap(overlap(compute, l1, tensor, p_chip), latency, p_hide)
 transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend + tries, p_overlap))
-"""
+""".replace(" " * 11, " ")  # its length is bounded
 
 # What the programs of others do beside that.
 EVERYDAY = """\

@@ -233,7 +233,7 @@ PARAMETERS: dict[str, Meaning] = {
         {"{:.3g} T lines/s": "1e-12 / p_l1_line"},
     ),
     "p_l1_store": Meaning(
-        words="lines of 128 bytes that stores touch, on their way through the first-level caches",
+        words="lines of 128 bytes that stores touch, and sectors that atomics update, on their way from compute units",
         figures={"{:.2g} times the lines that their bytes fill": STORE_LINES},
         advice={NEIGHBOURS.format("store"): f"{STORE_LINES} - 1.3", "fewer or wider stores would help": ""},
         reads={"{:.3g} T lines/s": "1e-12 / p_l1_store"},

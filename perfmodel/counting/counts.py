@@ -266,6 +266,8 @@ class Footprint:
         by_group: distinct elements of each work-group, summed over all work-groups.
         size: elements of the whole array; None where its shape does not follow from the sizes.
         touched: blocks that a work-group touches, as emulated groups showed where data decide on addresses.
+        lined, paired: elements of the lines of 128 bytes that are touched, and of pairs of them, where these are known
+            beside what strides fill.
     """
 
     space: str
@@ -277,6 +279,8 @@ class Footprint:
     by_group: QuasiPolynomial | None
     size: QuasiPolynomial | None
     touched: Blocks | None = None
+    lined: QuasiPolynomial | None = None
+    paired: QuasiPolynomial | None = None
 
     def array_bytes(self, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64] | None:
         """Returns the bytes of the whole array, at some sizes; None where its shape does not follow from them."""

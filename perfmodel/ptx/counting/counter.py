@@ -73,6 +73,7 @@ class _Counter:
             work_groups=constant(launch.blocks),
             work_items=constant(emulated.items),
             local_size=tuple(map(constant, self.emulation.lanes.block[: len(launch.block)])),
+            grid=tuple(map(constant, self.emulation.lanes.grid)),
             subgroup_size=emulated.subgroup_size,
             exact=True,
             index_operations=tuple(self.operations(False)),

@@ -11,7 +11,7 @@ from perfmodel.counting.counts import PAGE_BYTES, Blocks, Footprint
 from perfmodel.ptx.counting.access_addresses import touched_by
 from perfmodel.ptx.counting.accesses import AccessCounter, CountedAccess
 from perfmodel.ptx.counting.executions import constant
-from perfmodel.ptx.counting.regions import BLOCK, over_grid
+from perfmodel.ptx.counting.regions import BLOCK, LINE, PAIR, over_grid
 
 TOUCHED = (1, 32, 64, 128, PAGE_BYTES)
 """Blocks of so many bytes are counted where strides don't say what is touched."""
@@ -68,7 +68,7 @@ class FootprintCounter:
                 return found
             return replace(found, touched=self._touched(accesses))
         fullest = self.accesses.fullest(accesses)
-        n_bytes = blocks = 0.0
+        n_bytes = blocks = lines = pairs = 0.0
         for step in steps:
             own = [each for each in accesses if each.addresses.group_strides == step]
             one = touched_by([each.addresses for each in own], fullest)
@@ -77,12 +77,17 @@ class FootprintCounter:
             times = self._by_group(own) / max(one.bytes, 1)
             n_bytes += min(extent.bytes, one.bytes * times)
             blocks += min(extent.blocks, one.blocks(BLOCK) * times)
+            lines += min(extent.lines, one.blocks(LINE) * times)
+            pairs += min(extent.pairs, one.blocks(PAIR) * times)
         elements = min(n_bytes / item, size)
-        filled = max(min(blocks * BLOCK / item, size), elements)
+        touched = (blocks * BLOCK, lines * LINE, pairs * PAIR)
+        filled, lined, paired = (max(min(each / item, size), elements) for each in touched)
         return replace(
             found,
             elements=constant(elements),
             filled=constant(filled),
+            lined=constant(lined),
+            paired=constant(paired),
             by_group=constant(self._by_group(accesses) / item),
         )
 

@@ -101,13 +101,16 @@ def hull(found: Region, step: int, count: int) -> Region:
 
 @dataclass(frozen=True)
 class Extent:
-    """An extent is how much a launch touches: bytes, and aligned blocks of 64 bytes."""
+    """An extent is how much a launch touches: bytes, aligned blocks of 64 bytes, lines of caches, of 128, and pairs of
+    lines."""
 
     bytes: float
     blocks: float
+    lines: float
+    pairs: float
 
 
-BLOCK = 64
+BLOCK, LINE, PAIR = 64, 128, 256
 
 
 def over_grid(found: Region, steps: Sequence[int], counts: Sequence[int]) -> Extent:
@@ -123,4 +126,5 @@ def over_grid(found: Region, steps: Sequence[int], counts: Sequence[int]) -> Ext
                 whole = more
                 continue
         times *= count
-    return Extent(float(whole.bytes) * times, float(whole.blocks(BLOCK)) * times)
+    numbers = (whole.bytes, *(whole.blocks(size) for size in (BLOCK, LINE, PAIR)))
+    return Extent(*(float(found) * times for found in numbers))
