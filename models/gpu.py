@@ -186,7 +186,7 @@ waits    = (p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 4)) * f_mem_wa
 latency  = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
 chip     = overlap(overlap(compute, l1, tensor, p_chip), latency, p_hide)
 transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend + tries, p_overlap))
-""".replace(" " * 11, " ")  # its length is bounded
+"""
 
 # What the programs of others do beside that.
 EVERYDAY = """\

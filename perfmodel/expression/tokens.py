@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from perfmodel.basics.errors import ModelStringError
 
-MAX_LENGTH = 20_000
+MAX_LENGTH = 30_000
 MAX_NAME = 500
 
 

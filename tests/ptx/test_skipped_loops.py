@@ -19,7 +19,22 @@ pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidi
 WITHOUT_DATA = ("matmul", "grid_stride", "nbody", "random", "jacobi", "tree_sum", "scan", "layer_norm", "softmax")
 
 
-@pytest.mark.parametrize("title", CASES)
+TRIED_AGAIN = ("atomics_of_halves", "doubles_by_cas")
+"""Their comparisons and exchanges are made until they succeed."""
+
+
+@pytest.mark.parametrize("title", TRIED_AGAIN)
+def test_what_is_tried_until_it_succeeds_is_tried_once_as_if_each_lane_came_alone(title: str) -> None:
+    case = CASES[title]
+    kernel = case.kernel()
+    every, _, _ = executions(kernel, case.arrays, False)
+    some, _, _ = executions(kernel, case.arrays, True)
+    lanes = [[np.array(block[0]) for block in blocks] for blocks in (every, some)]
+    assert all((ours <= theirs).all() for theirs, ours in zip(*lanes, strict=True))
+    assert sum(int(ours.sum()) for ours in lanes[1]) < sum(int(theirs.sum()) for theirs in lanes[0])
+
+
+@pytest.mark.parametrize("title", [title for title in CASES if title not in TRIED_AGAIN])
 def test_executions_are_the_same(title: str) -> None:
     case = CASES[title]
     kernel = case.kernel()
