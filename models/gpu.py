@@ -296,7 +296,7 @@ class Gpu(Recipe):
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
         capacities = {
             "p_cache": {"value": 4e7, "min": 1e6, "max": 8e7},
-            "p_kept": {"value": 3e7, "min": 1e6, "max": 6e7},
+            "p_kept": {"value": 1.5e7, "min": 1e6, "max": 2.5e7},
             "p_near_scratch": {"value": 2e5, "min": 2e4, "max": 3e5},
             "p_near_loaded": LOADED_BYTES,
             "p_near_constant": {"value": 2500, "min": 2048, "max": 4096},
