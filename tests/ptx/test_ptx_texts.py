@@ -313,6 +313,27 @@ def test_neighbouring_loads_from_shared_memory_are_vectors_where_they_are_aligne
     assert feature("f_mem_access_local_load").eval(kernel) == 1024 * count
 
 
+@pytest.mark.parametrize(
+    ("address", "offset", "count"),
+    [
+        ("shl.b32 %r6, %r2, 5;", 0, 1),
+        ("mul.lo.s32 %r6, %r2, %r1;", 0, 4),  # a multiple of 16, but by the launch alone
+        ("and.b32 %q1, %r1, -16; mul.lo.s32 %r6, %r2, %q1;", 0, 1),
+        ("shl.b32 %q1, %r2, 3; mul.lo.s32 %r6, %q1, 4;", 0, 1),
+        ("shl.b32 %q1, %r2, 5; add.s32 %r6, %q1, 8;", 8, 1),
+        ("shl.b32 %q1, %r2, 3; mad.lo.s32 %r6, %q1, %r1, 8;", 0, 2),
+        # What a register holds that several instructions write, as pointers of loops, is known to be a multiple only.
+        ("mov.b32 %r6, 24; mov.b32 %r6, 8;", 8, 2),
+    ],
+)
+def test_vectors_are_loaded_where_the_text_says_that_they_are_aligned(address: str, offset: int, count: int) -> None:
+    loads = " ".join(f"ld.shared.f32 %q{each + 2}, [%r6+{offset + 4 * each}];" for each in range(4))
+    body = f"{{ .reg .b32 %q<6>; {address} {loads} add.f32 %f2, %q2, %q3; add.f32 %f3, %q4, %q5; add.f32 %f2, %f2, %f3; }}"
+    text = HEAD + ".shared .align 16 .b8 s[1048576];\n" + ROUND.replace("BODY", body)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
+    assert feature("f_mem_access_local_load").eval(kernel) == 1024 * count
+
+
 def test_lanes_that_take_no_part_touch_nothing() -> None:
     body = """and.b32 %r6, %r2, 31;
   setp.lt.u32 %p2, %r6, 8;
