@@ -187,7 +187,7 @@ class _Optimizer:
         return self.memory.get((access.space, array if array in self.apart or not array else OTHERS), (0, 0))
 
     def element(self, accessing: Any) -> int | None:
-        """Returns the bytes before the element of a private array that a load or store is at, where a number says so."""
+        """Returns the bytes before the element of a private array that a load or store is at, if a number says so."""
         access = accessing.access
         found = self.private.get(access.variable) if access.space == "private" else None
         if found is None or not isinstance(found.type, Array) or found.type.element != access.type:
@@ -341,9 +341,9 @@ class _Optimizer:
                 return pointer.object.name, 0
             case low.Reinterpret():
                 return self.places.get(self.number_of(pointer.operand))
-            case low.Offset(index=low.Constant()):
+            case low.Offset(index=low.Constant(value=index)):
                 array, before = self.places.get(self.number_of(pointer.pointer), ("", 0))
-                return (array, before + int(pointer.index.value) * pointer.scale) if array else None
+                return (array, before + int(index) * pointer.scale) if array else None
         return None
 
     def key_of(self, expression: Any) -> Hashable:

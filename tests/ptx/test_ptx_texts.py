@@ -328,7 +328,8 @@ def test_neighbouring_loads_from_shared_memory_are_vectors_where_they_are_aligne
 )
 def test_vectors_are_loaded_where_the_text_says_that_they_are_aligned(address: str, offset: int, count: int) -> None:
     loads = " ".join(f"ld.shared.f32 %q{each + 2}, [%r6+{offset + 4 * each}];" for each in range(4))
-    body = f"{{ .reg .b32 %q<6>; {address} {loads} add.f32 %f2, %q2, %q3; add.f32 %f3, %q4, %q5; add.f32 %f2, %f2, %f3; }}"
+    sums = "add.f32 %f2, %q2, %q3; add.f32 %f3, %q4, %q5; add.f32 %f2, %f2, %f3;"
+    body = f"{{ .reg .b32 %q<6>; {address} {loads} {sums} }}"
     text = HEAD + ".shared .align 16 .b8 s[1048576];\n" + ROUND.replace("BODY", body)
     kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
     assert feature("f_mem_access_local_load").eval(kernel) == 1024 * count

@@ -38,11 +38,13 @@ def alignment(flow: Dataflow, register: str) -> int:
         changed = False
         for instruction in behind:
             found = _result(instruction, values)
-            for name in () if found is None else written(instruction):
-                if len(flow.definitions[name]) > 1:
-                    found = _one_of([found, *([values[name]] if name in values else [])])
-                changed |= values.get(name) != found
-                values[name] = found
+            if found is None:
+                continue
+            for name in written(instruction):
+                before = values.get(name)
+                is_one_of_several = len(flow.definitions[name]) > 1
+                values[name] = _one_of([found, *([before] if before else [])]) if is_one_of_several else found
+                changed |= values[name] != before
     return values.get(register, ANY).modulus
 
 
@@ -56,7 +58,7 @@ def _result(instruction: Instruction, values: _Values) -> Known | None:
         operands = operands[:2]
     elif instruction.opcode == "shl":
         value, places = operands
-        operands = value, Immediate(1 << places.value) if isinstance(places, Immediate) else places
+        operands = value, Immediate(1 << int(places.value)) if isinstance(places, Immediate) else places
     own = [_value(operand, values) for operand in operands]
     known = [each for each in own if each is not None]
     return done(*known) if len(known) == len(own) else None
