@@ -394,7 +394,7 @@ PARAMETERS: dict[str, Meaning] = {
     "p_kept": Meaning(
         "bytes that the last-level cache keeps of what is scattered over more",
         reads={"{:.3g} MB": "1e-6 * p_kept"},
-        physical={"H200": Physical(0, 50, f"{PAPER}: the whole cache")},
+        physical={"H200": Physical(0, 25, f"{PAPER}: half of the cache, as each half keeps what its units ask for")},
     ),
     "p_dram": Meaning(
         words="bytes that memory brings or takes",

@@ -67,8 +67,9 @@ class KernelOperations:
 
     Attributes:
         of_data: registers whose values depend on what is in memory.
-        of_floats: registers whose values are computed with floats: no index arithmetic is, whatever it ends in.
-        of_values: registers whose values end in memory, or decide on data, and those that floats follow from.
+        of_floats: registers whose values are computed with floats, or by turning bits round: no index arithmetic is,
+            whatever it ends in.
+        of_values: registers whose values end in memory, or decide on data, and those that such values follow from.
     """
 
     def __init__(self, kernel: low.LoweredKernel, as_compiled: bool = False) -> None:
@@ -83,7 +84,7 @@ class KernelOperations:
                 self.assigned.setdefault(statement.register, []).append(statement.value)
         self.of_data = self._of_data()
         self.of_floats = frozenset(
-            register for register, values in self.assigned.items() if any(map(_has_floats, values))
+            register for register, values in self.assigned.items() if any(map(_is_no_index, values))
         )
         self.of_values = self._of_values()
         self._known: dict[int, BlockOperations] = {}
@@ -134,7 +135,7 @@ class KernelOperations:
             for operand in statement.operands
         ]
         ends += [value for register, values in self.assigned.items() if register in self.of_data for value in values]
-        ends += [value for values in self.assigned.values() for value in values if _has_floats(value)]
+        ends += [value for values in self.assigned.values() for value in values if _is_no_index(value)]
 
         def behind(values: Iterable[low.Expression]) -> Iterator[low.Register]:
             return (register for value in values for register in _read_for_value(value))
@@ -406,9 +407,12 @@ def is_constant(expression: low.Expression) -> bool:
     )
 
 
-def _has_floats(value: low.Expression) -> bool:
-    """Returns whether a value is a float, or is computed with one."""
-    return any(isinstance(part.type, Scalar | Vector) and is_float(part.type) for part in walks.walk(value))
+def _is_no_index(value: low.Expression) -> bool:
+    """Returns whether a value is a float or is computed with one, or with bits that are turned round."""
+    return any(
+        (isinstance(part.type, Scalar | Vector) and is_float(part.type)) or three_inputs.rotates(part)
+        for part in walks.walk(value)
+    )
 
 
 def _read_for_value(expression: low.Expression) -> Iterator[low.Register]:

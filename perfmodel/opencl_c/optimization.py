@@ -2,7 +2,8 @@
 
 Global value numbering over the structure of the program: an expression whose operands have the values that they had
 before is the same expression, where that earlier place comes first on every way. Loads are the same until something is
-stored where they may see it: what is `restrict`, and local arrays that a kernel declares, is told apart from all else.
+stored where they may see it: what is `restrict`, and local and private arrays that a kernel declares, is told apart
+from all else, and so are places of a private array whose indices are numbers, which are registers in the end.
 What does not change in a loop is computed before it, unless that could fail; a load, where every iteration does it. So
 a loop that does nothing loads what it would need.
 """
@@ -19,7 +20,7 @@ from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.lowering.folding import converted, folded, inverted
 from perfmodel.opencl_c.operations import is_product, is_sum
 from perfmodel.opencl_c.promotion import apart_from_others, promoted
-from perfmodel.opencl_c.types import BOOL, is_float
+from perfmodel.opencl_c.types import BOOL, Array, is_float
 from perfmodel.opencl_c.unaligned import by_numbers
 from perfmodel.opencl_c.visitor import Dispatch, rebuilt
 
@@ -79,8 +80,10 @@ class _Optimizer:
         constants, stored: values that are written in the program, and registers and constants that were stored, by
             number.
         values, levels: of registers, the number of their value and how many of the loops around change them.
+        places: of pointers to private arrays, by number: the array, and the bytes before the place in it.
         memory: by space, a number for what is in all of it (None), in each array of `apart`, and in the `OTHERS`; and
             how many of the loops around change it.
+        elements: by private array, the same of each place that a number led to, and of all places that none did (None).
         is_sure: whether every iteration of the innermost loop comes here.
         scopes: what has been computed on every way to where control is, innermost last, by number.
     """
@@ -92,8 +95,11 @@ class _Optimizer:
         self.stored: dict[int, low.Read | low.Constant] = {}
         self.values: dict[low.Register, int] = {}
         self.levels: dict[low.Register, int] = {}
+        self.places: dict[int, tuple[str, int]] = {}
         self.memory: dict[tuple[str, str | None], tuple[int, int]] = {}
-        self.apart = apart_from_others(kernel)
+        self.elements: dict[tuple[str, int | None], tuple[int, int]] = {}
+        self.private = {each.name: each for each in kernel.objects if each.space == "private"}
+        self.apart = apart_from_others(kernel) | frozenset(self.private)
         self.is_sure = False
         self.scopes: list[dict[int, _Shared]] = [{}]
         self.loops: list[_Preheader] = []
@@ -127,13 +133,15 @@ class _Optimizer:
             found += [*self.defined, changed]
             if not isinstance(statement, low.Assign | low.Store) or any(map(_loads, found[-1 - len(self.defined) :])):
                 stores.clear()
-            self.affect(statement)
             if type(changed) is low.Store:
+                self.change(changed.access.space, changed.access.variable, self.element(changed))
                 self.note(changed)
                 place = changed.access.type, self.number_of(changed.pointer)
                 if place in stores:
                     found = [each for each in found if each is not stores[place]]
                 stores[place] = changed
+            else:
+                self.affect(statement)
         return [replace(block, statements=tuple(found))]
 
     def note(self, store: low.Store) -> None:
@@ -158,23 +166,42 @@ class _Optimizer:
                 self.change("global")
                 self.change("local")
 
-    def change(self, space: str, array: str | None = None) -> None:
-        """Gives what a store changes new numbers: in one array, or where that is not known in a whole space."""
+    def change(self, space: str, array: str | None = None, element: int | None = None) -> None:
+        """Gives what a store changes new numbers: in one array, or where that is not known in a whole space.
+
+        Args:
+            element: the place in a private array that is stored to, where a number leads there.
+        """
         changed = [array if array in self.apart else OTHERS] if array else [OTHERS, *self.apart]
         for each in (None, *changed):
             self.memory[space, each] = self.new(), len(self.loops)
+            if space == "private" and each:
+                self.elements[each, element] = self.memory[space, each]
 
-    def seen(self, access: low.Access) -> tuple[int, int]:
+    def seen(self, load: Any) -> tuple[int, int]:
         """Returns the number of what a load may see, and how many of the loops around change it."""
-        array = access.variable
+        access, array = load.access, load.access.variable
+        element = self.element(load)
+        if element is not None:
+            return max(self.elements.get((array, each), (0, 0)) for each in (None, element))
         return self.memory.get((access.space, array if array in self.apart or not array else OTHERS), (0, 0))
+
+    def element(self, accessing: Any) -> int | None:
+        """Returns the bytes before the element of a private array that a load or store is at, if a number says so."""
+        access = accessing.access
+        found = self.private.get(access.variable) if access.space == "private" else None
+        if found is None or not isinstance(found.type, Array) or found.type.element != access.type:
+            return None
+        array, before = self.places.get(self.number_of(accessing.pointer), ("", 0))
+        return before if array == found.name else None
 
     @statement.on(low.If)
     def branch(self, branch: low.If) -> list[Any]:
         values, memory, is_sure = dict(self.values), dict(self.memory), self.is_sure
+        elements = dict(self.elements)
         self.is_sure = False
         then = self.within(branch.then)
-        self.values, self.memory = values, memory
+        self.values, self.memory, self.elements = values, memory, elements
         otherwise = self.within(branch.otherwise)
         self.is_sure = is_sure and not walks.labels_left((branch,))
         self.forget((*branch.then, *branch.otherwise))
@@ -286,7 +313,7 @@ class _Optimizer:
             case low.Read():
                 return min(self.levels.get(expression.register, 0), len(self.loops))
             case low.Load():
-                changed = min(self.seen(expression.access)[1], len(self.loops))
+                changed = min(self.seen(expression)[1], len(self.loops))
                 return max(changed, self.level(expression.pointer))
         return max((self.level(part) for part in walks.parts(expression)), default=0)
 
@@ -301,9 +328,23 @@ class _Optimizer:
         key = self.key_of(expression)
         if key not in self.numbers:
             self.numbers[key] = self.new()
+            if (place := self.place(expression)) is not None:
+                self.places[self.numbers[key]] = place
         if isinstance(expression, low.Constant):
             self.constants[self.numbers[key]] = expression
         return self.numbers[key]
+
+    def place(self, pointer: Any) -> tuple[str, int] | None:
+        """Returns the private array that a pointer leads into, and the bytes before the place, if a number says so."""
+        match pointer:
+            case low.Address() if pointer.object.space == "private":
+                return pointer.object.name, 0
+            case low.Reinterpret():
+                return self.places.get(self.number_of(pointer.operand))
+            case low.Offset(index=low.Constant(value=index)):
+                array, before = self.places.get(self.number_of(pointer.pointer), ("", 0))
+                return (array, before + int(index) * pointer.scale) if array else None
+        return None
 
     def key_of(self, expression: Any) -> Hashable:
         """Returns what is equal for expressions that are computed alike from values of the same numbers."""
@@ -332,7 +373,7 @@ class _Optimizer:
             case low.Offset():
                 return expression.scale
             case low.Load():
-                return self.seen(expression.access)[0]
+                return self.seen(expression)[0]
         return None
 
     def new(self) -> int:

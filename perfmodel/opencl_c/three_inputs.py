@@ -49,6 +49,12 @@ def instructions(expression: low.Expression) -> dict[str, int]:
     return {"bitwise": max(len({_key(each) for each in inputs(expression)}) // 2, 1)}
 
 
+def rotates(expression: low.Expression) -> bool:
+    """Returns whether an expression turns the bits of a number round: no index does, but what mixes bits, as hashes."""
+    is_called = isinstance(expression, low.Call) and expression.function == "rotate"
+    return is_called or len(_funneled(expression)) == 1
+
+
 def sums(joins: int) -> int:
     """Returns how many instructions add up numbers that so many additions join."""
     return -(-joins // 2)

@@ -277,3 +277,13 @@ def test_vectors_that_may_be_unaligned_are_loaded_and_stored_number_by_number() 
             name = f"f_mem_access_global_{direction}_var:{{}}"
             assert float(pm.feature(name.format(plain)).eval(form)) == 4 * 64
             assert float(pm.feature(name.format(vectors)).eval(form)) == 64
+
+
+def test_bytes_of_a_word_are_put_in_another_order_by_one_instruction() -> None:
+    body = "o[i] = as_uint(as_uchar4(a[i]).wzyx) ^ as_uint(as_uchar4(a[i]).zwxy) ^ as_uint(as_char4(a[i]).xxyw);"
+    arrays: Arrays = {name: np.arange(1, ITEMS + 1, dtype=np.uint32) * 0x9E3779B1 for name in ("a", "o")}
+    kernel = kernel_of(body, arrays)
+    check(kernel, arrays)
+    form = kernel.as_machine_code()
+    assert pm.feature("f_op_int32_bitwise").eval(form) == ITEMS * (3 + 1)
+    assert pm.feature("f_op_uint32_shift").eval(form) + pm.feature("f_op_int32_shift").eval(form) == 0

@@ -109,6 +109,17 @@ LOADS, STORES, ADDS, MULS = (
             f"{LOADS} f_op_float32_div",
             [9, 1],
         ),
+        # Places of a private array that numbers lead to are told apart; others are not.
+        (
+            "float x[4]; x[0] = a[i]; x[1] = 3.0f / x[0]; x[2] += a[0]; o[i] = x[1] + x[2] + 3.0f / x[0];",
+            "f_op_float32_div",
+            [1],
+        ),
+        (
+            "float x[4]; x[0] = a[i]; x[1] = 3.0f / x[0]; x[n % 4] += a[0]; o[i] = x[1] + 3.0f / x[0];",
+            "f_op_float32_div",
+            [2],
+        ),
         # Conversions, and quotients by numbers that are known.
         ("o[i] = a[i] + i;", "f_op_float32_convert", [1]),
         ("o[i] = (float)i * a[(uint)i % 64];", "f_op_uint32_bitwise_index f_op_uint32_mod_index", [1, 0]),
@@ -137,6 +148,16 @@ def test_numbers_are_followed_through_functions() -> None:
     kernel = pm.Kernel.from_opencl(source, "k", 64, 64, {"o": 64}).as_compiled()
     assert pm.feature("f_op_uint32_add").eval(kernel) == 0
     assert pm.feature("f_op_uint32_shift").eval(kernel) == 2 * 64  # turning by a number is one instruction
+
+
+def test_what_turns_bits_round_is_no_index() -> None:
+    source = """__kernel void k(__global uint *o, const uint key) {
+        uint v = get_global_id(0);
+        for (int j = 0; j < 64; j++) { v = rotate(v, 7u); v ^= key; }
+        if (v == 0) o[v & 0xff] = 1;
+    }"""
+    kernel = pm.Kernel.from_opencl(source, "k", 64, 64, {"o": 256}, key=3).as_compiled()
+    assert [float(pm.feature(f"f_op_uint32_{kind}").eval(kernel)) / 64 for kind in ("shift", "bitwise")] == [64, 64]
 
 
 def test_index_arithmetic_is_of_compiled_kernels_only() -> None:

@@ -259,12 +259,18 @@ def test_a_division_that_rounds_exactly_is_two(instruction: str, divisions: int)
     [
         ("xor.b32 %r7, %r6, %r5; and.b32 %r8, %r7, %r2;", 1),
         ("xor.b32 %r7, %r6, 5; and.b32 %r3, %r7, 77; or.b32 %r8, %r3, 1;", 2),
-        ("xor.b32 %r7, %r6, %r5; xor.b32 %r8, %r6, %r2; and.b32 %r8, %r7, %r8;", 2),
-        ("xor.b32 %r7, %r6, %r5; and.b32 %r8, %r7, %r2; add.s32 %r8, %r8, %r7;", 2),
+        # machine code has one LOP3 where two of four inputs are one, as in a choice of bits
+        ("xor.b32 %r7, %r6, %r5; xor.b32 %r8, %r6, %r2; and.b32 %r8, %r7, %r8;", 1),
+        ("not.b32 %q1, %r2; and.b32 %q2, %q1, %r6; and.b32 %q3, %r5, %r2; or.b32 %r8, %q2, %q3;", 1),
+        (
+            "xor.b32 %q4, %r2, %r6; not.b32 %q1, %q4; and.b32 %q2, %q1, %r6; and.b32 %q3, %r5, %q4;"
+            " or.b32 %r8, %q2, %q3;",
+            2,
+        ),
     ],
 )
 def test_bitwise_operations_of_three_inputs_are_one(body: str, count: int) -> None:
-    kernel = twice(f"mov.b32 %r6, %f1; {body} mov.b32 %f2, %r8;").at(n=1024)
+    kernel = twice(f"mov.b32 %r6, %f1; {{ .reg .b32 %q<5>; {body} }} mov.b32 %f2, %r8;").at(n=1024)
     assert feature("f_op_int32_bitwise").eval(kernel) == 1024 * count
 
 
@@ -277,6 +283,15 @@ def test_thirty_two_bits_out_of_two_numbers_take_one_instruction() -> None:
         kinds = ("int32_bitwise", "int32_shift", "uint32_shift")
         found.append(sum(float(feature(f"f_op_{kind}").eval(kernel)) for kind in kinds) / 1024)
     assert found == [1, 3]
+
+
+def test_what_a_block_computes_twice_costs_nothing_again() -> None:
+    """Compilers to PTX leave inline assembly as it is; the assembler computes it once."""
+    turned = "shf.l.wrap.b32 %q1, %r6, %r6, 7; xor.b32 %q1, %q1, %r5;"
+    body = f"{turned} {turned.replace('%q1', '%q2')} add.s32 %r8, %q1, %q2;"
+    kernel = twice(f"mov.b32 %r6, %f1; {{ .reg .b32 %q<3>; {body} }} mov.b32 %f2, %r8;").at(n=1024)
+    kinds = ("shift", "bitwise", "add")
+    assert [feature(f"f_op_int32_{kind}").eval(kernel) for kind in kinds] == [1024, 1024, 1024]
 
 
 @pytest.mark.parametrize(
@@ -294,6 +309,28 @@ def test_neighbouring_loads_from_shared_memory_are_vectors_where_they_are_aligne
   add.f32 %f2, %f2, %f3;
   add.f32 %f2, %f2, %f4;"""
     text = HEAD + ".shared .align 16 .b8 s[4096];\n" + ROUND.replace("BODY", body)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
+    assert feature("f_mem_access_local_load").eval(kernel) == 1024 * count
+
+
+@pytest.mark.parametrize(
+    ("address", "offset", "count"),
+    [
+        ("shl.b32 %r6, %r2, 5;", 0, 1),
+        ("mul.lo.s32 %r6, %r2, %r1;", 0, 4),  # a multiple of 16, but by the launch alone
+        ("and.b32 %q1, %r1, -16; mul.lo.s32 %r6, %r2, %q1;", 0, 1),
+        ("shl.b32 %q1, %r2, 3; mul.lo.s32 %r6, %q1, 4;", 0, 1),
+        ("shl.b32 %q1, %r2, 5; add.s32 %r6, %q1, 8;", 8, 1),
+        ("shl.b32 %q1, %r2, 3; mad.lo.s32 %r6, %q1, %r1, 8;", 0, 2),
+        # What a register holds that several instructions write, as pointers of loops, is known to be a multiple only.
+        ("mov.b32 %r6, 24; mov.b32 %r6, 8;", 8, 2),
+    ],
+)
+def test_vectors_are_loaded_where_the_text_says_that_they_are_aligned(address: str, offset: int, count: int) -> None:
+    loads = " ".join(f"ld.shared.f32 %q{each + 2}, [%r6+{offset + 4 * each}];" for each in range(4))
+    sums = "add.f32 %f2, %q2, %q3; add.f32 %f3, %q4, %q5; add.f32 %f2, %f2, %f3;"
+    body = f"{{ .reg .b32 %q<6>; {address} {loads} {sums} }}"
+    text = HEAD + ".shared .align 16 .b8 s[1048576];\n" + ROUND.replace("BODY", body)
     kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
     assert feature("f_mem_access_local_load").eval(kernel) == 1024 * count
 

@@ -35,6 +35,13 @@ extern "C" __global__ void ranked(const int *x, int *y, int m) {
     y[place] = own;
 }"""
 
+NONCE = """\
+extern "C" __global__ void nonce(unsigned *y, unsigned key) {
+    unsigned v = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < 64; k++) v = (__funnelshift_l(v, v, 7) ^ key) + k;
+    if (v == 0) y[v & 0xff] = 1;
+}"""
+
 
 def count(kernel: Kernel, *kinds: str) -> float:
     return sum(float(pm.feature(f"f_op_{kind}").eval(kernel)) for kind in kinds)
@@ -68,3 +75,10 @@ def test_comparisons_of_data_and_what_they_add_up_to_are_values_where_that_is_a_
     kernel = Kernel.from_cuda(RANKED, "ranked", 4, 64, {"x": 256, "y": 256}, m=100)
     assert count(kernel, "int32_compare") == 256 * 100
     assert count(kernel, "int32_add", "uint32_add") == 256 * 100 / 2  # one instruction adds two of them
+
+
+def test_what_turns_bits_round_is_no_index_though_it_ends_in_a_condition_and_an_address() -> None:
+    kernel = Kernel.from_cuda(NONCE, "nonce", 4, 64, {"y": 256}, key=3)
+    kinds = ("int32_shift", "uint32_shift", "int32_bitwise", "uint32_bitwise", "int32_add", "uint32_add")
+    assert count(kernel, *kinds) >= 64 * 2 * 256
+    assert count(kernel, *(f"{each}_index" for each in kinds)) <= 8 * 256

@@ -206,6 +206,11 @@ class Values:
 
     @of.on(low.Reinterpret)
     def reinterpret(self, node: low.Reinterpret) -> Numbers:
+        if turned := _bytes_of_word(node):
+            word, places = turned
+            selector = sum(place << (4 * byte) for byte, place in enumerate(places))
+            (number,) = self.of(word)
+            return self.each(node.type, [f"({name_of(node.type)})__byte_perm({number}, 0u, {selector}u)"])
         numbers, source, target = self.of(node.operand), node.operand.type, node.type
         if isinstance(source, Pointer) or isinstance(target, Pointer):
             return self.each(target, [f"({name_of(target)}){each}" for each in numbers])
@@ -351,3 +356,18 @@ def _is_sign_alone(product: low.Binary) -> bool:
     """Returns whether a factor is 1 or -1, so that there is no product to compute."""
     factors = (each.operand if isinstance(each, low.Unary) else each for each in (product.left, product.right))
     return any(isinstance(each, low.Constant) and abs(each.value) == 1 for each in factors)
+
+
+def _bytes_of_word(node: low.Reinterpret) -> tuple[low.Expression, tuple[int, ...]] | None:
+    """Returns the word, and the places of its bytes, where a word is made of another one's, as by ``as_uint(as_uchar4(
+    word).wzyx)``: one instruction puts them in any order."""
+    picked = node.operand
+    of_bytes = picked.vector if isinstance(picked, low.Pick) else None
+    if not isinstance(picked, low.Pick) or not isinstance(of_bytes, low.Reinterpret):
+        return None
+    word = of_bytes.operand
+    are_words = all(
+        isinstance(each, Scalar) and each.size == 4 and not each.is_float for each in (node.type, word.type)
+    )
+    is_of_bytes = isinstance(picked.type, Vector) and element_of(of_bytes.type).size == 1
+    return (word, picked.components) if are_words and is_of_bytes and len(picked.components) == 4 else None

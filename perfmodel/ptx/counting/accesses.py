@@ -92,7 +92,7 @@ class AccessCounter:
         blocks = dict(self.launch.instructions())
         found = []
         noted = self.emulation.addresses
-        accesses = with_vectors(self.code.flow, noted) if self.launch.has_vectors else iter(noted.items())
+        accesses = with_vectors(self.code.dataflow, noted) if self.launch.has_vectors else iter(noted.items())
         for instruction, by_array in accesses:
             made = {key: each.executions for key, each in by_array.items()}
             total = sum(made.values()) or 1

@@ -83,6 +83,11 @@ def own_operations(instruction: Instruction) -> Operations:
     return {(_KINDS[opcode], widened(dtype)): times * type_.lanes}
 
 
+def _rotates(instruction: Instruction) -> bool:
+    """Returns whether an instruction turns the bits of a number round, as hashes do, and no index."""
+    return instruction.opcode == "shf" and instruction.has("wrap") and len(set(instruction.operands[1:3])) == 1
+
+
 def is_multiplied(instruction: Instruction) -> bool:
     """Returns whether a rough quotient has a number for its divisor, by whose reciprocal the assembler multiplies."""
     if instruction.opcode != "div" or not (instruction.has("full") or instruction.has("approx")):
@@ -170,7 +175,7 @@ class Purposes:
                 or (any(name in self.of_data for name in written(each)) and each.opcode not in ACCESSING)
             ):
                 start += self._given(each)
-            elif each.opcode not in ACCESSING and any(type_.is_float for type_ in each.types):
+            elif each.opcode not in ACCESSING and (_rotates(each) or any(type_.is_float for type_ in each.types)):
                 start += [*written(each), *self._given(each)]  # no index arithmetic, whatever it ends in
 
         def before(name: str) -> Iterator[str]:
