@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-SIZES = (32, 512)
+from perfmodel.counting.atomics import SECTOR
+
+SIZES = (SECTOR, 512)
 """Blocks of so many bytes are places, beside single numbers: sectors, and what one part of a cache has."""
 MOST = 1 << 17
 """So many accesses are looked at."""

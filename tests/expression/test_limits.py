@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from perfmodel.basics.errors import ModelStringError
 from perfmodel.expression import ModelString, parse
+from perfmodel.expression.tokens import MAX_LENGTH
 from tests.covering import examples
 
 MODEL = """
@@ -24,7 +25,7 @@ def bomb(levels: int) -> str:
 
 
 REFUSED = {
-    "length": ("p_x + " + "1" * 20_000, "longer than 20000 characters"),
+    "length": ("p_x + " + "1" * MAX_LENGTH, f"longer than {MAX_LENGTH} characters"),
     "name": ("p_x*f_" + "a" * 500, "longer than 500 characters"),
     "chain": ("p_x" + "+1" * 2_500, "more than 5000 operations, numbers and names"),
     "sharing": (bomb(40), "written out, with terms instead of their names, the model has more than 100000 parts"),
