@@ -4,7 +4,6 @@ are made again until no other work-item comes between."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from perfmodel.counting.atomics import Update
 from perfmodel.opencl_c import lowered as low
@@ -40,7 +39,6 @@ def updates(kernel: low.LoweredKernel) -> dict[int, Update]:
     }
 
 
-@lru_cache(maxsize=4)
 def retried(kernel: low.LoweredKernel) -> Mapping[int, bool]:
     """Returns the numbers of comparisons and exchanges in global memory that are made until they succeed, as what they
     find ends the loop around, and whether they compare with what was loaded before: another work-item that comes

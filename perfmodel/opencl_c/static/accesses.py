@@ -209,13 +209,17 @@ class StaticAccesses:
             entered=None if entered is None else entered.scaled(share),
             least=wait.least,
             update=self._update(access, local),
-            is_tried_again=access.number in (retried(self.waits.kernel) if self._updates else ()),
+            is_tried_again=access.number in self._retried,
         )
 
     def _update(self, access: low.Access, local: Mapping[int, Stride]) -> Update | None:
         """Returns what an atomic does; a place that ids turn out not to move is seen to be one for all."""
         update = self._updates.get(access.number)
         return replace(update, is_of_all=True) if update is not None and not local else update
+
+    @cached_property
+    def _retried(self) -> Mapping[int, bool]:
+        return retried(self.waits.kernel) if self._updates else {}
 
     @cached_property
     def _updates(self) -> Mapping[int, Update]:
