@@ -7,43 +7,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any
-
-import islpy as isl
 
 from perfmodel.counting.access_classes import access_class
 from perfmodel.counting.atomics import Update
 from perfmodel.counting.budget import unless_too_hard
 from perfmodel.counting.counts import AccessCount, Executions, Footprint, Stride
 from perfmodel.counting.domains import Domains, Region
-from perfmodel.counting.footprints import MOST_WORK, ByGroup, Footprints, Line, Touched, TouchedSets, addresses
-from perfmodel.counting.isl_names import isl_list
-from perfmodel.counting.lattices import Lattice, lattice
+from perfmodel.counting.footprints import MOST_WORK, Footprints, Touched, TouchedSets
 from perfmodel.counting.points import ELEMENTS
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.counting.symbolic import (
-    EVERYWHERE,
     ZERO,
     Bounds,
     Monomial,
     Polynomial,
     coordinate,
     is_coordinate,
-    own_coordinate,
 )
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.meeting import retried, updates
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.promotion import apart_from_others
 from perfmodel.opencl_c.static.access_tags import tags_of
-from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, interior, is_scattered, row_of, weights_of
+from perfmodel.opencl_c.static.flattened_indices import by_weight, divided, interior, row_of, weights_of
 from perfmodel.opencl_c.static.iteration import Iteration
-from perfmodel.opencl_c.static.iteration_sets import points_where
 from perfmodel.opencl_c.static.private_accesses import private_accesses
 from perfmodel.opencl_c.static.repeated_loads import ALL, RepeatedLoads
 from perfmodel.opencl_c.static.sampling import AddressSampler, SampledAddresses, addresses_of_group
 from perfmodel.opencl_c.static.scratch import ScratchArray
 from perfmodel.opencl_c.static.steps import Steps
+from perfmodel.opencl_c.static.touched_elements import TouchedElements
 from perfmodel.opencl_c.static.unrolling import WHOLE
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.static.vectorization import Vectorization
@@ -95,7 +88,7 @@ class StaticAccesses:
         self.found: list[tuple[AccessCount, _Unplaced | None]] = []
         self._steps_of: dict[str, Steps] = {}
         self.repeated = RepeatedLoads(waits.written_out, apart_from_others(waits.kernel))
-        self.touched = Footprints(domains)
+        self.elements, self.touched = TouchedElements(domains), Footprints(domains)
         self.waiting: list[tuple[str, GlobalArray, str, PointsTo | None, Region, int]] = []
 
     def add(
@@ -315,19 +308,19 @@ class StaticAccesses:
         item = access.bytes
         indices = [divided(piece, item) or ZERO for _, piece in place.offset.pieces]
         weights = list(dict.fromkeys([*(weight for index in indices for weight in weights_of(index)), ()]))
-        found = self._lattice(place, region, item, item, weights)
+        found = self.elements.lattice(place, region, item, item, weights)
         if found is not None:
             factors = found.by_group() if access.space == "local" else found.elements()
             if factors is not None:
                 return self.touched.of_factors(factors, found.sizes)
         if access.space == "local":
-            by_group = self._by_group(place, region, item, item, weights)
+            by_group = self.elements.by_group(place, region, item, item, weights)
             if by_group is None:
                 return None
             return self.domains.finished(
                 self.domains.cardinality(by_group.pairs, ELEMENTS) * self.domains.product(by_group.repeats)
             )
-        elements = self._elements(place, region, item, item, weights)
+        elements = self.elements.elements(place, region, item, item, weights)
         return None if elements is None else self.touched.number(elements)
 
     def footprints(self) -> tuple[Footprint, ...]:
@@ -348,140 +341,13 @@ class StaticAccesses:
             touched = None
             if place is not None:
                 gap = gaps.get(name, 0)
-                find = partial(self._touched, direction, place, region, array.item, unit, weights, gap)
+                find = partial(self.elements.touched, direction, place, region, array.item, unit, weights, gap)
                 touched = unless_too_hard(find, MOST_WORK)
             size = None if array.size is None else array.size.quasipolynomial()
             extents = [*(["1"] if len(weights) == 1 else []), *(row_of(weights) for _ in weights)]
             self.touched.add(name, array.dtype, size, extents, touched or Touched(direction, None, TouchedSets))
         self.waiting.clear()
         return self.touched.footprints()
-
-    def _touched(
-        self, direction: str, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial], gap: int
-    ) -> Touched:
-        line = Line(weights.index(()), (gap or 1) if len(weights) == 1 else (gap or None))
-        line = replace(line, step=self._step(place, region, item, unit) if len(weights) == 1 else None)
-        make = partial(self._sets, place, region, item, unit, weights)
-        found = self._lattice(place, region, item, unit, weights)
-        if found is not None:
-            return Touched(direction, line, make, found)
-        sets = make()
-        return Touched(direction, None if sets.elements is None else line, lambda: sets)
-
-    def _sets(self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]) -> TouchedSets:
-        elements = self._elements(place, region, item, unit, weights)
-        along = addresses(elements, [1]) if elements is not None and len(weights) == 1 else elements
-        return TouchedSets(elements, along, self._by_group(place, region, item, unit, weights))
-
-    def _lattice(
-        self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]
-    ) -> Lattice | None:
-        """Returns what an access touches as a sum of steps; None where it is none."""
-        single = place.offset.single if place.offset.pieces[0][0] == EVERYWHERE else None
-        index = None if single is None else divided(single, item)
-        box = None if index is None else self.domains.box(region.points)
-        if index is None or box is None or is_scattered(index):
-            return None
-        along = by_weight(index, weights)
-        axes = [along.get(weight, ZERO) for weight in weights]
-        groups = self.domains.along("group", region.inames)
-        return lattice(axes, max(unit // item, 1), box, groups, self.domains.unused("group", region.inames))
-
-    def _elements(self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]) -> Any:
-        """Returns the isl set of elements touched, each by its coordinates along the array's axes.
-
-        A flattened index ``i * n + j`` has one axis for each product of sizes in it; that ``j`` stays below ``n`` is
-        taken for granted.
-        """
-        return self._image(place, region, item, unit, weights, ())
-
-    def _by_group(
-        self, place: PointsTo, region: Region, item: int, unit: int, weights: list[Monomial]
-    ) -> ByGroup | None:
-        axes = {axis: name for name, axis in self.domains.along("group", region.inames).items()}
-        pairs = self._image(place, region, item, unit, weights, [axes[axis] for axis in sorted(axes)])
-        if pairs is None:
-            return None
-        return ByGroup(pairs, tuple(self.domains.unused("group", region.inames)), frozenset(axes))
-
-    def _image(
-        self,
-        place: PointsTo,
-        region: Region,
-        item: int,
-        unit: int,
-        weights: list[Monomial],
-        before: Sequence[str],
-    ) -> Any:
-        names = [region.points.get_dim_name(isl.dim_type.set, d) for d in range(region.points.dim(isl.dim_type.set))]
-        sizes = isl_list(sorted(self.domains.sizes))
-        union = None
-        parts = max(unit // item, 1)
-        for condition, piece in place.offset.pieces:
-            index = divided(piece, item)
-            if index is None or is_scattered(index):
-                return None
-            along = self._coordinates(index, weights, region, names)
-            coordinates = []
-            for weight in weights:
-                text = along.get(weight, ZERO).isl()
-                if text is None:
-                    return None
-                coordinates.append(text)
-            conditions = [f"({condition})"]
-            if parts > 1:  # a vector touches several elements, one after the other
-                coordinates[-1] = f"{coordinates[-1]} + part'"  # a name that no variable has
-                conditions.append(f"0 <= part' < {parts}")
-            coordinates = [*before, *coordinates]
-            to = [own_coordinate(f"to{axis}") for axis in range(len(coordinates))]
-            conditions += [f"{new} = {text}" for new, text in zip(to, coordinates, strict=True)]
-            relation = " and ".join(conditions)
-            if parts > 1:
-                relation = f"exists (part' : {relation})"
-            try:
-                image = isl.Map(f"[{sizes}] -> {{ [{', '.join(names)}] -> [{', '.join(to)}] : {relation} }}")
-            except isl.Error:  # a name that is no coordinate of the region: a loop whose iterations are a statistic
-                return None
-            touched = region.points.apply(image.align_params(region.points.space))
-            union = touched if union is None else union | touched
-        return None if union is None else union.coalesce()
-
-    def _coordinates(
-        self, index: Polynomial, weights: list[Monomial], region: Region, names: Sequence[str | None]
-    ) -> dict[Monomial, Polynomial]:
-        """Returns a flattened index by its products of sizes.
-
-        ``i * n + n + j`` is place j of row i + 1, but ``i * n + n - 1 - j`` is a place of row i, counted from its end.
-        """
-        rows = by_weight(index, weights)
-        columns = by_weight(index, weights, has_rows=False)
-        if rows == columns or not self._may_be_negative(rows.get((), ZERO), region, names):
-            return rows
-        return rows if self._may_be_negative(columns.get((), ZERO), region, names) else columns
-
-    def _may_be_negative(self, value: Polynomial, region: Region, names: Sequence[str | None]) -> bool:
-        text = value.isl()
-        if text is None:
-            return True
-        try:
-            below = points_where(f"{text} < 0", names, self.domains)
-        except isl.Error:
-            return True
-        return not (region.points & below).is_empty()
-
-    def _step(self, place: PointsTo, region: Region, item: int, unit: int) -> int | None:
-        """Returns the shortest way from one element that an access touches to the next; None where it is no number."""
-        points, kind = region.points, isl.dim_type.set
-        axes = [axis for axis in range(points.dim(kind)) if not points.plain_get_val_if_fixed(kind, axis).is_int()]
-        moving = [points.get_dim_name(kind, axis) for axis in axes]
-        found = []
-        for _, piece in place.offset.pieces:
-            steps = [None if step is None else step.constant for step in map(piece.coefficient, moving)]
-            if None in steps:
-                return None
-            found += [min(abs(step) for step in steps if step)] if any(steps) else []
-        step = max(found, default=unit)
-        return 1 if step <= unit else step // item
 
     def _gaps(self, shapes: Mapping[str, Sequence[Monomial]]) -> dict[str, int]:
         """Returns how far apart an array's elements touched are at least, along its axis of weight one; 0 for one."""
