@@ -50,24 +50,37 @@ def contention_of(addresses: Integers, groups: Integers, item: int, are_updates:
     """
     every = max(len(addresses) // MOST, 1)
     addresses, groups = addresses[::every], groups[::every]
-    made = np.bincount(groups).astype(np.float64)
-    there = np.flatnonzero(made)
-    if len(there) < 2:
+    order = np.argsort(groups, kind="stable")
+    addresses, (_, starts) = addresses[order], np.unique(groups[order], return_index=True)
+    if len(starts) < 2:
         return None
+    made = np.diff(np.append(starts, len(addresses))).astype(np.float64)
     pairs = made.sum() ** 2 - (made**2).sum()
     found = []
     for size in (item, *SIZES):
         blocks, places = np.unique(addresses // size, return_inverse=True)
-        of_groups = [np.bincount(places[groups == group], minlength=len(blocks)).astype(np.float64) for group in there]
-        of_place = np.sum(of_groups, axis=0)
-        met = (of_place**2 - sum(own**2 for own in of_groups)) / pairs
-        busiest = float(sum(own[np.argmax(of_place - own)] for own in of_groups)) if are_updates else 0.0
-        most = max(busiest - math.sqrt(busiest), 0.0) / made.sum()  # less what may be chance
+        alike, busiest = _of_groups(np.split(places, starts[1:]), len(blocks))
+        met = (np.bincount(places).astype(np.float64) ** 2 - alike) / pairs
+        most = max(busiest - math.sqrt(busiest), 0.0) / made.sum() if are_updates else 0.0  # less what may be chance
         found.append((size, max(float(met.sum()), most)))
         if size == item:
             within = np.bincount(np.unique(blocks * size // SIZES[-1], return_inverse=True)[1], met).max()
             both = float(met.sum()), float(within)
     return Contention(tuple(found), *both)
+
+
+def _of_groups(of_groups: Sequence[Integers], places: int) -> tuple[NDArray[np.float64], float]:
+    """Returns the pairs of accesses of one group at each place, and what all groups have at the place that is the
+    busiest of the others."""
+    others = np.bincount(np.concatenate(of_groups), minlength=places)
+    pairs, busiest = np.zeros(places), 0
+    for group in of_groups:
+        own, counts = np.unique(group, return_counts=True)
+        pairs[own] += counts.astype(np.float64) ** 2
+        others[own] -= counts
+        busiest += int(counts[own == np.argmax(others)].sum())
+        others[own] += counts
+    return pairs, float(busiest)
 
 
 def mean_contention(parts: Iterable[tuple[float, Contention | None]]) -> Contention | None:
