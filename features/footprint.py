@@ -9,7 +9,7 @@ import numpy as np
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
-from perfmodel.counting.counts import AccessCount, Footprint, KernelCounts
+from perfmodel.counting.counts import LINE_BYTES, AccessCount, Footprint, KernelCounts
 from perfmodel.counting.evaluation import quotient
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.features.memory_access import Floats, Sizes
@@ -18,7 +18,6 @@ from perfmodel.features.transactions import block_bytes, bytes_touched, moved_on
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
-LINE = 128
 ROLES = {"dtype": DTYPES, "direction": ("load", "store", "atomic"), "space": ("global",)}
 
 
@@ -92,7 +91,7 @@ class FootprintFeature(CountedFeature):
                 "not all affine; choose others by var:…, or say block:…"
             )
         if not by_group:
-            block = min(block, LINE)  # nobody knows which larger blocks groups share that data lead to
+            block = min(block, LINE_BYTES)  # nobody knows which larger blocks groups share that data lead to
         made: Floats = np.asarray(0.0)
         if footprint.touched is not None:
             made = bytes_touched(footprint.touched, block, counts, sizes, item)
@@ -137,9 +136,9 @@ class FootprintFeature(CountedFeature):
 
     def gaps(self, whole: Footprint) -> QuasiPolynomial | None:
         """Returns the elements of an array with those gaps filled that blocks of this size have, as far as known."""
-        if self.block is not None and self.block >= 2 * LINE and whole.paired is not None:
+        if self.block is not None and self.block >= 2 * LINE_BYTES and whole.paired is not None:
             return whole.paired
-        if self.block is not None and self.block >= LINE and whole.lined is not None:
+        if self.block is not None and self.block >= LINE_BYTES and whole.lined is not None:
             return whole.lined
         return whole.filled
 

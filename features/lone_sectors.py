@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from perfmodel.counting.atomics import SECTOR
-from perfmodel.counting.counts import SUBGROUP_SIZE, KernelCounts
+from perfmodel.counting.counts import LINE_BYTES, SUBGROUP_SIZE, KernelCounts
 from perfmodel.features.footprint import FootprintFeature, reaches_beyond
 from perfmodel.features.memory_access import AccessPattern, Floats, Sizes
-from perfmodel.features.transactions import LINE_BYTES, TransactionFeature
+from perfmodel.features.transactions import TransactionFeature
 from perfmodel.vocabulary.feature_name import FeatureName
 from perfmodel.vocabulary.named_features import CountedFeature, SingleFamily
 

@@ -24,9 +24,9 @@ class RetriesFeature(CountedFeature):
 
     In each round all that are under way ask, one of those at a place succeeds, and all others have to ask again; so
     there are as many rounds as updates are wanted of the busiest place, and the fewer others ask, the less their places
-    are alike. With ``block:512``, each round counts by the requests of
-    sub-groups that go to the busiest 512 bytes in it, which are done one after the other, for one work-item that is
-    under way; with ``all``, by the work-items that ask.
+    are alike. With ``block:512``, each round counts by the requests of sub-groups that go to the busiest 512 bytes in
+    it, which are done one after the other, for one work-item that is under way; with ``all``, by the work-items that
+    ask.
     """
 
     unit = "access"
@@ -52,16 +52,17 @@ class RetriesFeature(CountedFeature):
     def asking(self, access: AccessCount, share: Floats, items: Floats, touched: Floats, sizes: Sizes) -> Floats:
         """Returns how much there is to do in a round for each work-item that is under way, where the busiest place has
         such a share of all updates."""
+        if self.block is None and not self.is_all:
+            return np.asarray(1.0)
         taking_part = np.minimum(access.executions.workitem(sizes) / items, 1.0)
-        known = access.contention
-        if self.block is None:
-            if not self.is_all:
-                return np.asarray(1.0)
-            return taking_part * (1.0 if known is None else known.pairs / np.maximum(share, known.pairs))
-        if known is None:
-            asking = taking_part * np.minimum(share_of(access, self.block, touched), 1.0)
+        if known := access.contention:
+            met = known.pairs if self.block is None else known.within
+            part = met / np.maximum(share, met)
         else:
-            asking = taking_part * known.within / np.maximum(share, known.within)
+            part = np.minimum(share_of(access, self.block, touched), 1.0) if self.block else np.asarray(1.0)
+        asking: Floats = taking_part * part
+        if self.block is None:
+            return asking
         subgroups = Granularity("subgroup", SUBGROUP_SIZE).executions(access.executions, self.name)(sizes)
         requests = np.minimum(asking, np.minimum(subgroups / items, 1 / SUBGROUP_SIZE))
         found: Floats = requests + FURTHER * (asking - requests)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.counts import SUBGROUP_SIZE, KernelCounts
+from perfmodel.counting.counts import LINE_BYTES, SUBGROUP_SIZE, KernelCounts
 from perfmodel.counting.recording import Recording
 from perfmodel.features.core_order import Stream, Walk, Walks, counts_needed
 from perfmodel.features.memory_access import Floats, Sizes
@@ -18,8 +18,8 @@ from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
 WALKS = Walks()
-LINE, BLOCK = 128, 64
-"""Bytes of a last-level cache's lines, and of what memory brings at a time."""
+BLOCK = 64
+"""Memory brings so many bytes at a time."""
 AT_ONCE = 1 << 18
 """Work-items that a large device runs at a time: groups of several rows of the grid share what these bring."""
 STEEPNESS, MOST_LEFT_OUT = 8, 0.5
@@ -72,8 +72,8 @@ class Sweep:
 def together(walk: Walk) -> dict[tuple[Any, ...], Floats]:
     """Returns the bytes of the lines that all accesses touch within each step."""
     found: dict[tuple[Any, ...], Floats] = {}
-    for stream, blocks in zip(walk.streams, walk.touched(LINE), strict=True):
-        for step, touched in zip(stream.steps, stream.together(blocks, LINE), strict=True):
+    for stream, blocks in zip(walk.streams, walk.touched(LINE_BYTES), strict=True):
+        for step, touched in zip(stream.steps, stream.together(blocks, LINE_BYTES), strict=True):
             found[step.name] = found.get(step.name, np.asarray(0.0)) + touched
     return found
 

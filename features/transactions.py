@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import Update, bank_passes, expected_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
-from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
+from perfmodel.counting.counts import LINE_BYTES, SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
 from perfmodel.counting.evaluation import Block, alike, quotient
 from perfmodel.features.group_addresses import of_group
 from perfmodel.features.memory_access import (
@@ -74,7 +74,6 @@ HANDED_OUT = {"global": 1, "local": 2}
 """Words for each bank that work-items get or give in a cycle at most, each as often as it is asked for: on an H100, 16
 bytes for all from one place take 4 cycles and, from local memory, 2; 8 bytes take 2 and 1."""
 FLAGS = ("distinct", "fresh", "again")
-LINE_BYTES = 128
 KINDS: Mapping[str, Callable[..., float]] = {"block": blocks, "banks": cycles_of_banks}
 OF_ATOMICS: Mapping[str, Callable[..., float]] = {"sector_passes": passes_of_sectors, "bank_passes": passes_of_banks}
 """Atomics have these in place of `KINDS`."""

@@ -1,4 +1,4 @@
-"""Updates of the same places in turn: what each finds there, and what they leave."""
+"""Updates of the same places in turn: what each finds there, and what they leave; or each as if it came alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+ALONE = "alone"
+"""The operation of a comparison and exchange that each lane makes as if no other came to its place."""
 
 
 def updated_in_turn(
@@ -27,4 +30,15 @@ def updated_in_turn(
         cell = places[first]
         running = function.accumulate(np.r_[cells[cell], values[first:end]], dtype=cells.dtype)
         found[first:end], cells[cell] = running[:-1], running[-1]
+    return found
+
+
+def exchanged_alone(
+    cells: NDArray[Any], places: NDArray[np.int64], expected: NDArray[Any], new: NDArray[Any]
+) -> NDArray[Any]:
+    """Puts new numbers where the expected ones are found, and returns what is found, for each update as if no other
+    came to its place."""
+    found: NDArray[Any] = cells[places]
+    met = found == expected
+    cells[places[met]] = new[met]
     return found

@@ -34,6 +34,8 @@ class CountingWarning(PerfmodelWarning):
 Stride = QuasiPolynomial | None
 # Sizes of aligned blocks in bytes, each with how many such blocks are touched on average.
 Blocks = tuple[tuple[int, float], ...]
+LINE_BYTES = 128
+"""A GPU's caches have lines of so many bytes."""
 PAGE_BYTES = 65536
 """Blocks of this size show how far the places of a work-group lie apart."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 ROUNDED_ROUGHLY = ("-prec-div=false", "-prec-sqrt=false")
 """OpenCL's quotients and square roots of floats may be off by 2.5 and 3 units in the last place."""
-
-
 MOST_SECONDS = 20
 """The compiler may take so long; what takes it longer is counted by its source."""
 

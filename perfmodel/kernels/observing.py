@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from perfmodel.counting import resampling
+from perfmodel.counting.counts import LINE_BYTES
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.emulation import Profile, emulate
 from perfmodel.kernels.sample_size import large_enough
-from perfmodel.kernels.touched import LINE_BYTES, TouchedByGroups, touched
+from perfmodel.kernels.touched import TouchedByGroups, touched
 from perfmodel.opencl_c.emulation import Machine
 from perfmodel.opencl_c.emulation.code_generation import code_of
 from perfmodel.opencl_c.static.branch_statistics import BranchRun, Observed, observed

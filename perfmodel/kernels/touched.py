@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from perfmodel.opencl_c.emulation import Emulation
 
-LINE_BYTES = 128
-"""Blocks of this size are counted beside those of a transaction."""
-
 AccessKey: TypeAlias = tuple[str, str, str]
 ArrayKey: TypeAlias = tuple[str, str]
 

@@ -3,7 +3,7 @@ are made again until no other work-item comes between."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from perfmodel.counting.atomics import Update
 from perfmodel.opencl_c import lowered as low
@@ -44,27 +44,32 @@ def retried(kernel: low.LoweredKernel) -> Mapping[int, bool]:
     find ends the loop around, and whether they compare with what was loaded before: another work-item that comes
     between has such an update made again, and no work-item go elsewhere."""
     found: dict[int, bool] = {}
+    if not any(_comparisons(kernel.body)):
+        return found
     whole = Origins(kernel.body)
     for loop in walks.loops(kernel.body):
         body = (*loop.test, *loop.body, *loop.step)
-        within = {id(each) for inner in walks.loops(body) for each in walks.simple_statements((inner,))}
-        own = [
-            each
-            for each in walks.simple_statements(body)
-            if isinstance(each, low.Atomic) and each.operation == "cmpxchg" and id(each) not in within
-        ]
+        within = {each.access.number for inner in walks.loops(body) for each in _comparisons((inner,))}
+        own = [each for each in _comparisons(body) if each.access.number not in within]
         if not own:
             continue
         leaving = (each for each in walks.branches(body) if isinstance(each, low.If) and walks.labels_left((each,)))
         behind = list(Origins((loop,)).behind([loop.condition, *(each.condition for each in leaving)]))
         for atomic in own:
-            if atomic.access.space != "local" and any(each is atomic for each in behind):
+            if any(each is atomic for each in behind):
                 compared = whole.behind(atomic.operands[:1], through_memory=True)
                 found[atomic.access.number] = any(
                     each is atomic or (isinstance(each, low.Load) and each.access.space not in ("private", "constant"))
                     for each in compared
                 )
     return found
+
+
+def _comparisons(body: Sequence[low.Statement]) -> Iterator[low.Atomic]:
+    """Iterates over the comparisons and exchanges in memory that work-groups share."""
+    for each in walks.simple_statements(body):
+        if isinstance(each, low.Atomic) and each.operation == "cmpxchg" and each.access.space != "local":
+            yield each
 
 
 def _differs(origins: Origins, pointer: low.Expression) -> bool:

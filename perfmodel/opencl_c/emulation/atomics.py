@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.in_turn import updated_in_turn
+from perfmodel.basics.in_turn import ALONE, exchanged_alone, updated_in_turn
 from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 
@@ -24,10 +24,6 @@ _UFUNCS: Mapping[str, np.ufunc] = {
     "xor": np.bitwise_xor,
 }
 _Array = NDArray[Any]
-
-
-ALONE = "alone"
-"""The operation of a comparison and exchange that each lane makes as if no other came to its place."""
 
 
 class AtomicHandler(Handler):
@@ -87,10 +83,7 @@ def perform(
     if operation == "load":
         return data[places]
     if operation == ALONE:
-        old = data[places]
-        met = old == operands[0]
-        data[places[met]] = operands[1][met]
-        return old
+        return exchanged_alone(data, places, *operands)
     if operation == "store":
         operation = "xchg"
     if operation in ("inc", "dec"):

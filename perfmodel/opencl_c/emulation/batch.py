@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -145,11 +145,6 @@ class Emulator:
         self.used = steps - int(steps_left)
         self.work = (self.code.once + self._work - work_left) * self._cost
         self.races.barrier(None)
-
-    @property
-    def updated(self) -> Sequence[tuple[int, Integers, Integers]]:
-        """The numbers of atomics on global memory, with the groups and addresses of lanes that made them."""
-        return self.context.updated or ()
 
     def finish(self) -> tuple[Integers, ...]:
         """Returns all counts and the footprints of the variables, and leaves the emulator to other batches."""

@@ -195,7 +195,8 @@ def emulate(
             extrapolated += emulator.extrapolation.done.values()
         extrapolated += emulator.thinning.done.values()
         estimated.append(emulator.thinning.parts)
-        updated += [(number, groups_ + start, addresses) for number, groups_, addresses in emulator.updated]
+        noted = emulator.context.updated or ()
+        updated += [(number, groups_ + start, addresses) for number, groups_, addresses in noted]
         parts.append((items.layout.group_ids, *emulator.finish()))
     group_ids, blocks, branches, sides, barriers, accesses, touched = (
         np.concatenate(arrays) for arrays in zip(*parts, strict=True)

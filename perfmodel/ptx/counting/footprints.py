@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfmodel.counting.counts import PAGE_BYTES, Blocks, Footprint
+from perfmodel.counting.counts import LINE_BYTES, PAGE_BYTES, Blocks, Footprint
 from perfmodel.ptx.counting.access_addresses import touched_by
 from perfmodel.ptx.counting.accesses import AccessCounter, CountedAccess
 from perfmodel.ptx.counting.executions import constant
-from perfmodel.ptx.counting.regions import BLOCK, LINE, PAIR, over_grid
+from perfmodel.ptx.counting.regions import BLOCK, PAIR, over_grid
 
 TOUCHED = (1, 32, 64, 128, PAGE_BYTES)
 """Blocks of so many bytes are counted where strides don't say what is touched."""
@@ -77,10 +77,10 @@ class FootprintCounter:
             times = self._by_group(own) / max(one.bytes, 1)
             n_bytes += min(extent.bytes, one.bytes * times)
             blocks += min(extent.blocks, one.blocks(BLOCK) * times)
-            lines += min(extent.lines, one.blocks(LINE) * times)
+            lines += min(extent.lines, one.blocks(LINE_BYTES) * times)
             pairs += min(extent.pairs, one.blocks(PAIR) * times)
         elements = min(n_bytes / item, size)
-        touched = (blocks * BLOCK, lines * LINE, pairs * PAIR)
+        touched = (blocks * BLOCK, lines * LINE_BYTES, pairs * PAIR)
         filled, lined, paired = (max(min(each / item, size), elements) for each in touched)
         return replace(
             found,

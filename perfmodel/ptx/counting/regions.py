@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.distinct import distinct
+from perfmodel.counting.counts import LINE_BYTES
 
 MOST_INTERVALS = 1 << 20
 
@@ -110,7 +111,7 @@ class Extent:
     pairs: float
 
 
-BLOCK, LINE, PAIR = 64, 128, 256
+BLOCK, PAIR = 64, 2 * LINE_BYTES
 
 
 def over_grid(found: Region, steps: Sequence[int], counts: Sequence[int]) -> Extent:
@@ -126,5 +127,5 @@ def over_grid(found: Region, steps: Sequence[int], counts: Sequence[int]) -> Ext
                 whole = more
                 continue
         times *= count
-    numbers = (whole.bytes, *(whole.blocks(size) for size in (BLOCK, LINE, PAIR)))
+    numbers = (whole.bytes, *(whole.blocks(size) for size in (BLOCK, LINE_BYTES, PAIR)))
     return Extent(*(float(found) * times for found in numbers))

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
+from perfmodel.basics.in_turn import ALONE
 from perfmodel.ptx.dataflow import address_of
-from perfmodel.ptx.emulation.atomics import ALONE, changed
+from perfmodel.ptx.emulation.atomics import changed
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.memory import Memory
 from perfmodel.ptx.emulation.recording import Addresses, Tally

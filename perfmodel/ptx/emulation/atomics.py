@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.in_turn import updated_in_turn
+from perfmodel.basics.in_turn import ALONE, exchanged_alone, updated_in_turn
 from perfmodel.ptx.emulation.narrow_floats import decoded, encoded
 from perfmodel.ptx.types import Type
 
 Update = Callable[..., Any]
-ALONE = "alone"
-"""The operation of a comparison and exchange that each lane makes as if no other came to its place."""
 
 _AT_ONCE: dict[str, Any] = {
     "add": np.add,
@@ -51,15 +49,12 @@ def update(
     cells: NDArray[Any], places: NDArray[np.int64], operation: str, b: Any, c: Any, is_wanted: bool
 ) -> NDArray[Any] | None:
     """Updates cells, and returns what each update found there if that is wanted."""
-    if operation == ALONE:
-        alone = cells[places]
-        met = alone == b
-        cells[places[met]] = np.broadcast_to(c, places.shape)[met]
-        return alone
     if operation in _AT_ONCE and not is_wanted:
         _AT_ONCE[operation].at(cells, places, b)
         return None
     b, c = (np.broadcast_to(each, places.shape) for each in (b, c))
+    if operation == ALONE:
+        return exchanged_alone(cells, places, b, c)
     found = np.empty(places.shape, cells.dtype)
     order = np.argsort(places, kind="stable")
     ordered = places[order]
