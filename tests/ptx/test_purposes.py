@@ -1,5 +1,7 @@
 """Instructions are for values, or for indices that addresses and counters take up."""
 
+import pytest
+
 import perfmodel as pm
 from perfmodel import Kernel
 
@@ -42,6 +44,14 @@ extern "C" __global__ void nonce(unsigned *y, unsigned key) {
     if (v == 0) y[v & 0xff] = 1;
 }"""
 
+BORDERED = """\
+extern "C" __global__ void bordered(const float *x, float *y, int m, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float s = 0;
+    for (int k = 0; k < m; k++) if (i + k >= 128 && i + k < n) s += x[k] * x[i + k];
+    y[i] = s;
+}"""
+
 
 def count(kernel: Kernel, *kinds: str) -> float:
     return sum(float(pm.feature(f"f_op_{kind}").eval(kernel)) for kind in kinds)
@@ -82,3 +92,9 @@ def test_what_turns_bits_round_is_no_index_though_it_ends_in_a_condition_and_an_
     kinds = ("int32_shift", "uint32_shift", "int32_bitwise", "uint32_bitwise", "int32_add", "uint32_add")
     assert count(kernel, *kinds) >= 64 * 2 * 256
     assert count(kernel, *(f"{each}_index" for each in kinds)) <= 8 * 256
+
+
+def test_comparisons_that_a_loop_makes_beside_its_end_are_no_indices() -> None:
+    """Machine code has two for each iteration, and one of the end for four, which PTX writes out."""
+    kernel = Kernel.from_cuda(BORDERED, "bordered", 4, 64, {"x": 512, "y": 256}, m=100, n=300)
+    assert count(kernel, "int32_compare", "uint32_compare") == pytest.approx((2 + 1 / 4) * 256 * 100, rel=0.05)

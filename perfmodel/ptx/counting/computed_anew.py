@@ -18,17 +18,44 @@ def computed_anew(code: Code) -> frozenset[Instruction]:
     return frozenset(each for loop in code.flow.loops for each in _of_loop(code, loop))
 
 
+def beside_ends(code: Code) -> frozenset[Instruction]:
+    """Returns what loops compute in each iteration, but for what the end of a loop of one block follows from, as the
+    assembler writes such loops out and has one end for all copies."""
+    return frozenset(each for loop in code.flow.loops for each in _beside_end(code, loop))
+
+
+def _beside_end(code: Code, loop: Loop) -> list[Instruction]:
+    own = [number for number in loop.blocks if code.flow.around(number)[-1] is loop]
+    varying = _varying(code, loop)
+    (last, *_), is_single = own, len(loop.blocks) == 1
+    guard = code.flow.blocks[last].guard if is_single else None
+    ends = code.dataflow.behind((guard.register.name,)) if guard is not None else ()
+    found = [each for number in sorted(own) for each in code.flow.blocks[number].instructions]
+    return [
+        each
+        for each in found
+        if each.opcode not in ACCESSING and each not in ends and varying.intersection(written(each))
+    ]
+
+
 def _of_loop(code: Code, loop: Loop) -> list[Instruction]:
     own = [number for number in loop.blocks if code.flow.around(number)[-1] is loop]
-    inside = [each for number in sorted(loop.blocks) for each in code.flow.blocks[number].instructions]
-    varying = _with_what_follows(
-        inside, code.dataflow.alive[loop.header] & {n for each in inside for n in written(each)}
-    )
+    inside, varying = _inside(code, loop), _varying(code, loop)
     anew = _with_what_follows(
         inside, {name for each in inside if not _is_linear(each, varying) for name in written(each)} & varying
     )
     found = [each for number in sorted(own) for each in code.flow.blocks[number].instructions]
     return [each for each in found if each.opcode not in ACCESSING and anew.intersection(written(each))]
+
+
+def _inside(code: Code, loop: Loop) -> list[Instruction]:
+    return [each for number in sorted(loop.blocks) for each in code.flow.blocks[number].instructions]
+
+
+def _varying(code: Code, loop: Loop) -> set[str]:
+    """Returns the registers of a loop that follow from what its iterations carry on."""
+    inside = _inside(code, loop)
+    return _with_what_follows(inside, code.dataflow.alive[loop.header] & {n for each in inside for n in written(each)})
 
 
 def _with_what_follows(inside: list[Instruction], names: frozenset[str] | set[str]) -> set[str]:

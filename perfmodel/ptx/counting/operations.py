@@ -15,7 +15,7 @@ from functools import cached_property
 from perfmodel.basics.graphs import reached
 from perfmodel.counting.called_functions import has_reciprocal, widened
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.counting.computed_anew import computed_anew
+from perfmodel.ptx.counting.computed_anew import beside_ends, computed_anew
 from perfmodel.ptx.counting.contracted import contracted
 from perfmodel.ptx.counting.reciprocals import PRODUCTS as PRODUCTS_OF_QUOTIENTS
 from perfmodel.ptx.counting.reciprocals import with_known_reciprocals
@@ -254,11 +254,16 @@ class Purposes:
         return any(name in self.of_data for name in names) or not self.is_step(instruction)
 
     def _is_for_conditions(self, instruction: Instruction) -> bool:
-        """Returns whether a loop computes something anew in each iteration that ends in conditions alone, and that no
-        counter stands for."""
-        if instruction not in self._not_counted_on or instruction.opcode in ("setp", "set"):
+        """Returns whether a loop computes something in each iteration that ends in conditions alone, and that no counter
+        stands for: anew, or beside its end."""
+        is_anew = instruction in self._not_counted_on and instruction.opcode not in ("setp", "set")
+        if not is_anew and (instruction not in self._beside_ends or self.is_step(instruction)):
             return False
         return not any(name in self.in_places for name in written(instruction))
+
+    @cached_property
+    def _beside_ends(self) -> frozenset[Instruction]:
+        return beside_ends(self.code)
 
     @cached_property
     def _not_counted_on(self) -> frozenset[Instruction]:
