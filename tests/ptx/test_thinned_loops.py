@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 
 from perfmodel import Kernel
@@ -153,3 +154,31 @@ $L2:
     assert operations(every)["add", "float32"] == operations(some)["add", "float32"] == 4000 * 32
     assert some.sampled
     assert not every.sampled
+
+
+COLUMNS = """
+__global__ void columns(const float *a, float *c, int n, int w) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, base = i / w * w * n + i % w, last = 0;
+  float best = 0;
+  for (int k = 0; k < n; k++) {
+    float v = a[base + k * w] + a[base + last * w];
+    if (v > best) { best = v; last = k; }
+  }
+  c[i] = best;
+}
+"""
+
+
+def columns(again: str = "k * w") -> Kernel:
+    text = COLUMNS.replace("k * w", again, 1)
+    given = np.random.default_rng(1).uniform(0, 1, 264 * 3000).astype(np.float32)
+    return Kernel.from_cuda(text, "columns", 4, 64, {"a": len(given), "c": 256}, n=3000, w=24).as_observed({"a": given})
+
+
+@pytest.mark.parametrize(("again", "rows"), [("k * w", 3000), ("k % 16 * w", 16)])
+def test_iterations_that_are_not_run_go_on_to_other_places_or_not_as_those_that_are(again: str, rows: int) -> None:
+    loaded = feature("f_mem_footprint_global_load_granularity:workgroup_block:32")
+    every, some = (float(loaded.eval(columns(again).with_budget(budget))) for budget in (100, 0.01))
+    assert counts(columns(again), 0.01).sampled
+    assert every == pytest.approx(256 * rows * 4, rel=0.6)  # rows of 24 floats, each three sectors
+    assert some == pytest.approx(every, rel=0.15)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -269,6 +270,17 @@ class AccessAddresses:
     def region_of(self, block: int) -> Region:
         """Returns the bytes that one emulated block touches."""
         return touched_by([self], block)
+
+    def first_half(self) -> AccessAddresses:
+        """Returns the addresses of the first half of the executions that were run."""
+        noted = self.noted
+        rows, scattered = (some[: (len(some) + 1) // 2] for some in (noted.rows, noted.scattered))
+        return AccessAddresses(replace(noted, rows=rows, scattered=scattered))
+
+    def known_in(self, block: int) -> int:
+        """Returns how many lanes of one emulated block went to the addresses that are known."""
+        run = sum(int(mask.by_block[block]) for mask, _ in [*self.noted.rows, *self.noted.scattered])
+        return run + sum(int(mask.by_block[block]) * count for mask, _, _, count in self.noted.series)
 
     def parts_of(self, block: int) -> list[Region]:
         """Returns the bytes that one emulated block touches by executions that were run."""

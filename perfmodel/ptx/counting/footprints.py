@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -102,8 +103,35 @@ class FootprintCounter:
 
     def _touched(self, accesses: list[CountedAccess]) -> Blocks:
         total = dict.fromkeys(TOUCHED, 0.0)
+        _, size = self._extent(accesses)
+        early = [each.addresses.first_half() for each in accesses] if any(map(_is_thinned, accesses)) else []
         for block, weight in enumerate(self.launch.weights):
             own = touched_by([each.addresses for each in accesses], block)
-            for size in TOUCHED:
-                total[size] += float(weight) * own.blocks(size)
-        return tuple((size, number / float(self.launch.weights.sum())) for size, number in total.items())
+            more = self._standing_for(accesses, block) if early else 1.0
+            half = touched_by(early, block) if more > 1 + MOST_ELSEWHERE else None
+            for width in TOUCHED:
+                number = own.blocks(width)
+                if half is not None and number:
+                    number = min(number * more ** _growth(half.blocks(width), number), max(size // width, number))
+                total[width] += float(weight) * number
+        return tuple((width, number / float(self.launch.weights.sum())) for width, number in total.items())
+
+    def _extent(self, accesses: list[CountedAccess]) -> tuple[str, int]:
+        """Returns the type of the array that accesses go to, and its bytes."""
+        dtype, size = self.launch.arrays[accesses[0].name]
+        return dtype, size * np.dtype(dtype).itemsize
+
+    def _standing_for(self, accesses: list[CountedAccess], block: int) -> float:
+        """Returns how many executions there are in a block for each of those whose addresses are known."""
+        made = sum(float(self.emulation.tally(a.instruction, a.block).by_block()[0][block]) for a in accesses)
+        return made / max(sum(each.addresses.known_in(block) for each in accesses), 1)
+
+
+def _is_thinned(access: CountedAccess) -> bool:
+    return access.addresses.noted.is_thinned
+
+
+def _growth(half: float, whole: float) -> float:
+    """Returns the power of executions with which what they touch grows: 1 where they always go on to other places, 0
+    where they come again to the same."""
+    return min(max(math.log2(whole / half), 0.0), 1.0) if half else 1.0

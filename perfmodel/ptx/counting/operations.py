@@ -254,8 +254,8 @@ class Purposes:
         return any(name in self.of_data for name in names) or not self.is_step(instruction)
 
     def _is_for_conditions(self, instruction: Instruction) -> bool:
-        """Returns whether a loop computes something in each iteration that ends in conditions alone, and that no counter
-        stands for: anew, or beside its end."""
+        """Returns whether a loop computes in each iteration what ends in conditions alone, and no counter stands for:
+        anew, or beside its end."""
         is_anew = instruction in self._not_counted_on and instruction.opcode not in ("setp", "set")
         if not is_anew and (instruction not in self._beside_ends or self.is_step(instruction)):
             return False
