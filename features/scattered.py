@@ -19,11 +19,9 @@ from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = ("load", "store", "atomic")
-FLAGS = ("missed", "turns", "again")
+FLAGS = ("missed", "turns", "first")
 ALL_OVER = 0.5
 """A group is all over an array that touches this part of its pages, or as many pages for its sectors."""
-BROUGHT = 64
-"""Bytes of the blocks that memory brings."""
 DENSE = 0.4
 """The part of a block's bytes that is used where accesses of a group are not scattered, whatever their index is."""
 
@@ -40,9 +38,8 @@ class ScatteredFeature(CountedFeature):
             where accesses go; of others, all count.
         turns: whether to give bytes by reach: how many times an access goes through all that it touches. With
             ``missed``, only of accesses of which it is not known what a cache has.
-        again: whether only blocks count that footprints, in blocks of 64 bytes, do not bring: all but the first time
-            that each is touched.
-        keeps: bytes of lines that a last-level cache has room for; infinite or 0 where nothing is said of it.
+        first: whether each block counts once, as footprints have it.
+        keeps: bytes of lines that a last-level cache has room for; 0 where nothing is said of it.
     """
 
     unit = "byte"
@@ -58,8 +55,8 @@ class ScatteredFeature(CountedFeature):
     ) -> None:
         super().__init__(name)
         self.direction, self.block, self.reach, self.keeps = direction, block, reach, keeps
-        self.missed, self.turns, self.again = ("missed" in flags, "turns" in flags, "again" in flags)
-        self.brought = FootprintFeature(name, None, direction or "any", None, block=BROUGHT)
+        self.missed, self.turns, self.first = ("missed" in flags, "turns" in flags, "first" in flags)
+        self.brought = FootprintFeature(name, None, direction or "any", None, block=block)
         self.unit = "turn" if self.turns else "byte"
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
@@ -74,25 +71,34 @@ class ScatteredFeature(CountedFeature):
             footprint = counts.footprint_of(variable, direction)
             touched = None if footprint is None else footprint.touched
             most = np.asarray(np.inf) if touched is None else bytes_touched(touched, self.block, counts, sizes)
+            if self.first and footprint is not None:
+                most = self.brought.of(footprint, counts, sizes)
             each = [self.moved(access, counts, sizes) for access in accesses]
             moved = sum(each, np.asarray(0.0))
             # Fields of a struct share blocks.
             part = np.minimum(quotient(most, moved, 1.0), 1.0)
-            first: Floats = np.asarray(0.0)
-            if self.again and footprint is not None:
-                brought = self.brought.of(footprint, counts, sizes) * (self.block / BROUGHT)
-                first = np.minimum(quotient(brought, moved * part, 1.0), 1.0)
             for access, of_one in zip(accesses, each, strict=True):
-                found = of_one * part
-                if self.missed and access.missed is not None:
-                    asked = quotient(moved, of_one, 1.0)
-                    seen = access.missed ** (1.0 / np.maximum(asked, 1.0)) if self.keeps else access.missed
-                    missed = 0.0 if self.turns else np.minimum(seen, lost)
-                    found = np.maximum(missed - first, 0.0) * found
-                else:
-                    found = (1.0 - first) * found * lost
+                beside = quotient(moved, of_one, 1.0)
+                found = of_one * part * self.part_missed(access, lost, beside)
                 total = total + self.counted(found, self.reach_of(access, counts, sizes))
         return total
+
+    def part_missed(self, access: AccessCount, lost: Floats, beside: Floats) -> Floats:
+        """Returns the part of an access's blocks that counts.
+
+        Args:
+            lost: of random accesses to all that is scattered, the part that misses the cache.
+            beside: by how many all accesses to an array, which take turns, are more than those of this one.
+        """
+        if self.first:
+            return np.asarray(1.0)
+        if not self.missed or access.missed is None:
+            return lost
+        if self.turns:
+            return np.asarray(0.0)
+        if not self.keeps:
+            return np.asarray(access.missed)
+        return np.minimum(access.missed ** (1.0 / np.maximum(beside, 1.0)), lost)
 
     def lost(self, jumping: list[AccessCount], counts: KernelCounts, sizes: Sizes) -> Floats:
         """Returns the part of accesses to random sectors of a cache's lines that miss them.
@@ -103,12 +109,12 @@ class ScatteredFeature(CountedFeature):
         """
         reaches: dict[str, Floats] = {}
         for access in jumping:
-            lines = self.moved(access, counts, sizes) * (LINE_BYTES / self.block)
-            touched = np.minimum(self.reach_of(access, counts, sizes), lines)
-            array = bytes_of_array(counts, access, sizes)
-            reaches[access.variable] = np.minimum(
-                reaches.get(access.variable, np.asarray(0.0)) + touched, np.inf if array is None else array
+            touched = np.minimum(
+                self.reach_of(access, counts, sizes) / SECTOR, self.moved(access, counts, sizes) / self.block
             )
+            lines = reaches.get(access.variable, np.asarray(0.0)) + touched * LINE_BYTES
+            array = bytes_of_array(counts, access, sizes)
+            reaches[access.variable] = lines if array is None else np.minimum(lines, array)
         whole = sum(reaches.values(), np.asarray(0.0))
         room = np.minimum(quotient(np.asarray(self.keeps), whole, 1.0), 1.0)
         sectors = LINE_BYTES / SECTOR
