@@ -90,7 +90,7 @@ class FootprintFeature(CountedFeature):
                 f"feature {self.name!r} is not defined for array {footprint.variable!r}, whose accesses are "
                 "not all affine; choose others by var:…, or say block:…"
             )
-        if not by_group:
+        if not by_group and block not in dict(footprint.touched or ()):
             block = min(block, LINE_BYTES)  # nobody knows which larger blocks groups share that data lead to
         made: Floats = np.asarray(0.0)
         if footprint.touched is not None:

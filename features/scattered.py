@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
-from perfmodel.counting.counts import PAGE_BYTES, AccessCount, KernelCounts
+from perfmodel.counting.counts import LINE_BYTES, PAGE_BYTES, AccessCount, KernelCounts
 from perfmodel.counting.evaluation import quotient
+from perfmodel.features.footprint import FootprintFeature
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.transactions import between_sizes, block_bytes, bytes_of_array, bytes_touched, moved_on
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = ("load", "store", "atomic")
-FLAGS = ("missed", "turns")
+FLAGS = ("missed", "turns", "first")
 ALL_OVER = 0.5
 """A group is all over an array that touches this part of its pages, or as many pages for its sectors."""
 DENSE = 0.4
@@ -37,37 +38,88 @@ class ScatteredFeature(CountedFeature):
             where accesses go; of others, all count.
         turns: whether to give bytes by reach: how many times an access goes through all that it touches. With
             ``missed``, only of accesses of which it is not known what a cache has.
+        first: whether each block counts once, as footprints have it.
+        keeps: bytes of lines that a last-level cache has room for; 0 where nothing is said of it.
     """
 
     unit = "byte"
 
     def __init__(
-        self, name: FeatureName, direction: str | None, block: int, reach: float, missed: bool, turns: bool
+        self,
+        name: FeatureName,
+        direction: str | None,
+        block: int,
+        reach: float,
+        flags: Collection[str] = (),
+        keeps: float = 0.0,
     ) -> None:
         super().__init__(name)
-        self.direction, self.block, self.reach = direction, block, reach
-        self.missed, self.turns = missed, turns
-        self.unit = "turn" if turns else "byte"
+        self.direction, self.block, self.reach, self.keeps = direction, block, reach, keeps
+        self.missed, self.turns, self.first = ("missed" in flags, "turns" in flags, "first" in flags)
+        self.brought = FootprintFeature(name, None, direction or "any", None, block=block)
+        self.unit = "turn" if self.turns else "byte"
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        by_array: dict[tuple[str, str], list[tuple[Floats, Floats]]] = {}
-        for access in counts.accesses:
-            if access.space != "global" or self.direction not in (None, access.direction):
-                continue
-            if self.jumps(access, counts, sizes):
-                found = self.moved(access, counts, sizes), self.reach_of(access, counts, sizes)
-                by_array.setdefault((access.variable, access.direction), []).append(found)
+        jumping = [a for a in counts.accesses if a.space == "global" and self.jumps(a, counts, sizes)]
+        lost = self.lost(jumping, counts, sizes) if self.keeps else np.asarray(1.0)
+        by_array: dict[tuple[str, str], list[AccessCount]] = {}
+        for access in jumping:
+            if self.direction in (None, access.direction):
+                by_array.setdefault((access.variable, access.direction), []).append(access)
         total: Floats = np.asarray(0.0)
-        for (variable, direction), ways in by_array.items():
+        for (variable, direction), accesses in by_array.items():
             footprint = counts.footprint_of(variable, direction)
             touched = None if footprint is None else footprint.touched
             most = np.asarray(np.inf) if touched is None else bytes_touched(touched, self.block, counts, sizes)
-            moved = sum(moved for moved, _ in ways)
+            if self.first and footprint is not None:
+                most = self.brought.of(footprint, counts, sizes)
+            each = [self.moved(access, counts, sizes) for access in accesses]
+            moved = sum(each, np.asarray(0.0))
             # Fields of a struct share blocks.
             part = np.minimum(quotient(most, moved, 1.0), 1.0)
-            for of_one, reach in ways:
-                total = total + self.counted(of_one * part, reach)
+            for access, of_one in zip(accesses, each, strict=True):
+                beside = quotient(moved, of_one, 1.0)
+                found = of_one * part * self.part_missed(access, lost, beside)
+                total = total + self.counted(found, self.reach_of(access, counts, sizes))
         return total
+
+    def part_missed(self, access: AccessCount, lost: Floats, beside: Floats) -> Floats:
+        """Returns the part of an access's blocks that counts.
+
+        Args:
+            lost: of random accesses to all that is scattered, the part that misses the cache.
+            beside: by how many all accesses to an array, which take turns, are more than those of this one.
+        """
+        if self.first:
+            return np.asarray(1.0)
+        if not self.missed or access.missed is None:
+            return lost
+        if self.turns:
+            return np.asarray(0.0)
+        if not self.keeps:
+            return np.asarray(access.missed)
+        return np.minimum(access.missed ** (1.0 / np.maximum(beside, 1.0)), lost)
+
+    def lost(self, jumping: list[AccessCount], counts: KernelCounts, sizes: Sizes) -> Floats:
+        """Returns the part of accesses to random sectors of a cache's lines that miss them.
+
+        A line stays as long as it is among those that were touched last, in whatever sector. Of the accesses to one
+        that has stayed, a quarter goes to the sector of the access before; the others ask for one that came before
+        that, if the line has stayed since. So the part h of hits is r (1/4 + 3/4 h), where r lines of all have room.
+        """
+        reaches: dict[str, Floats] = {}
+        for access in jumping:
+            touched = np.minimum(
+                self.reach_of(access, counts, sizes) / SECTOR, self.moved(access, counts, sizes) / self.block
+            )
+            lines = reaches.get(access.variable, np.asarray(0.0)) + touched * LINE_BYTES
+            array = bytes_of_array(counts, access, sizes)
+            reaches[access.variable] = lines if array is None else np.minimum(lines, array)
+        whole = sum(reaches.values(), np.asarray(0.0))
+        room = np.minimum(quotient(np.asarray(self.keeps), whole, 1.0), 1.0)
+        sectors = LINE_BYTES / SECTOR
+        found: Floats = sectors * (1.0 - room) / (sectors - (sectors - 1.0) * room)
+        return found
 
     def jumps(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> bool:
         """Returns True if no strides say where the next groups access.
@@ -92,10 +144,7 @@ class ScatteredFeature(CountedFeature):
             of_one = max(self.block, access.bits // 8) * moved_on(access, self.block, sizes)
         # What is touched as a whole comes as fast as from neighbouring addresses.
         of_one = np.where(of_one * DENSE > access.bits // 8, of_one, 0.0)
-        part = 1.0
-        if self.missed and access.missed is not None:
-            part = 0.0 if self.turns else access.missed
-        moved: Floats = access.executions.workitem(sizes) * of_one * part
+        moved: Floats = access.executions.workitem(sizes) * of_one
         return moved
 
     def reach_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
@@ -125,7 +174,7 @@ class ScatteredFamily(FeatureFamily):
             yield f"{self.name}_global_block:32"
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> ScatteredFeature:
-        direction, block, reach, space, flags = None, None, 0.0, False, set()
+        direction, block, reach, keeps, space, flags = None, None, 0.0, 0.0, False, set()
         for word in words:
             condition = word.condition or ""
             if word.key == "global" and word.condition is None:
@@ -136,10 +185,12 @@ class ScatteredFamily(FeatureFamily):
                 flags.add(word.key)
             elif word.key == "block" and condition.isdecimal() and 0 < int(condition) < 10000:
                 block = int(condition)
+            elif word.key == "keeps" and condition.isdecimal() and 0 < int(condition) < 10**12:
+                keeps = float(condition)
             elif word.key == "reach" and condition.startswith(">") and condition[1:].isdecimal():
                 reach = float(condition[1:])
             else:
                 raise unknown_word(name, word, ("global", *DIRECTIONS, *FLAGS, "block:32", "reach:>8000000"))
         if not space or block is None:
             raise FeatureError(f"feature {name.text!r} is of global memory's blocks; write {self.examples[1]}")
-        return ScatteredFeature(name, direction, block, reach, "missed" in flags, "turns" in flags)
+        return ScatteredFeature(name, direction, block, reach, flags, keeps)

@@ -68,11 +68,11 @@ LINES, SECTORS = (f"f_mem_transactions_global_load_block:{size}" for size in (12
 STORED_LINES, STORED_SECTORS = (f"f_mem_transactions_global_store_block:{size}" for size in (128, 32))
 UPDATED = "f_mem_transactions_global_atomic_passes:32"
 STORED = "f_mem_footprint_global_store_granularity:workgroup_block"
-MISSED = "f_mem_scattered_global_load_missed_block:32_reach:>8000000"
+MISSED = "f_mem_scattered_global_load_missed_keeps:${l2_bytes=50000000}_block:32_reach:>8000000"
 REPEATED = "f_mem_repeated_global_load_block:32"
-TURNS = "f_mem_scattered_global_load_missed_turns_block:32_reach:>8000000"
 REVISITED = "f_mem_revisited_global_load_keeps:${l2_bytes=50000000}"
-STRAY, STRAY_TURNS = (name.replace("_load", "_store") for name in (MISSED, TURNS))
+STRAY = MISSED.replace("_load", "_store")
+ONCE = "f_mem_scattered_global_load_missed_first_block:64_reach:>8000000"
 
 # Private arrays in memory: their elements of neighbours lie side by side, and stores go through to the second level.
 # Sparse ones are sectors that share no line with others.
@@ -88,7 +88,9 @@ FRESH = "f_mem_rounds_global_fresh_granularity:longest"
 FAR = FRESH.replace("fresh", f"fresh_beyond:{KEPT}")
 STORED_AGAIN = f"max({STORED_SECTORS} - {STORED_SECTORS}_fresh, 0)"
 AT_ONCE = f"{SECTORS} / max({ROUNDS}:subgroup, 1) * together"
-STORED_AT_ONCE = f"{STORED_SECTORS} / max(f_mem_rounds_global_store_granularity:subgroup, 1) * together"
+# Stores under a condition are under way in a part of the rounds only.
+STORING = f"max(f_mem_rounds_global_store_granularity:subgroup, {ROUNDS}:subgroup, 1)"
+STORED_AT_ONCE = f"{STORED_SECTORS} / {STORING} * together"
 
 # Products of matrices on tensor cores, as multiplications of halves that take as long.
 OF_HALVES = {"float16": 1, "bfloat16": 1, "tfloat32": 2, "int8": 0.5, "float8": 0.5, "float64": 14.8}
@@ -166,10 +168,12 @@ l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2
            + p_l2_partial * (missed * (1 - sparse) * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together
-scatter  = p_scatter * (max({MISSED} - p_kept * {TURNS}, 0) + beyond * spilled * {SPARSE_LOADED})
-           + p_scatter_store * (missed * sparse * filling + max({STRAY} - p_kept * {STRAY_TURNS}, 0)
+jumped   = {MISSED} + evicted * gone * 32 * {SECTORS}_again
+strewn   = {STRAY}
+scatter  = p_scatter * (jumped + beyond * spilled * {SPARSE_LOADED})
+           + p_scatter_store * (max(missed * sparse * filling, strewn)
                                 + 32 * {STORED_AGAIN} * gone + beyond * written * {SPARSE_STORED})
-dram     = p_dram * (missed * (brought + (1 - sparse) * f_mem_footprint_global_store_block:64)
+dram     = p_dram * (missed * (max(brought - {ONCE}, 0) + (1 - sparse) * f_mem_footprint_global_store_block:64)
                      + {REVISITED} + 2 * {REVISITED.replace("load", "store")}
                      + beyond * (spilled + written) + {REPEATED} * further / (1 + further)) + scatter
 whole    = min(taken * slots / 32 / max(32 * {SECTORS}_fresh, 1), 1)
@@ -296,7 +300,6 @@ class Gpu(Recipe):
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
         capacities = {
             "p_cache": {"value": 4e7, "min": 1e6, "max": 8e7},
-            "p_kept": {"value": 1.5e7, "min": 1e6, "max": 2.5e7},
             "p_near_scratch": {"value": 2e5, "min": 2e4, "max": 3e5},
             "p_near_loaded": LOADED_BYTES,
             "p_near_constant": {"value": 2500, "min": 2048, "max": 4096},

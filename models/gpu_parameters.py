@@ -46,7 +46,6 @@ LESS_SCRATCH = (
     "memory in their place, would help"
 )
 OWN_BYTES = "{:.3g} bytes of private arrays for each work-item, which come from there as well"
-SCATTERED = "f_mem_scattered_global_{}_missed_block:32_reach:>8000000"
 
 
 def _rate(name: str, lanes: int | None = None) -> dict[str, Any]:
@@ -379,22 +378,17 @@ PARAMETERS: dict[str, Meaning] = {
     ),
     "p_scatter": Meaning(
         "bytes of single sectors from memory",
-        figures={OWN_BYTES: f"f_mem_scratch / f_work_items / step(beyond * spilled - {SCATTERED.format('load')})"},
-        advice={LESS_SCRATCH: f"beyond * spilled - {SCATTERED.format('load')}", SORTED: ""},
+        figures={OWN_BYTES: "f_mem_scratch / f_work_items / step(beyond * spilled - jumped)"},
+        advice={LESS_SCRATCH: "beyond * spilled - jumped", SORTED: ""},
         reads={"{:.3g} TB/s": "1e-12 / p_scatter"},
         physical={"H200": Physical(0, 2.4, f"half of 4.8 TB/s ({SHEET}): memory brings 64 bytes for 32")},
     ),
     "p_scatter_store": Meaning(
         "bytes of single sectors that scattered stores read and write again",
-        figures={OWN_BYTES: f"f_mem_scratch / f_work_items / step(beyond * written - {SCATTERED.format('store')})"},
-        advice={LESS_SCRATCH: f"beyond * written - {SCATTERED.format('store')}", SORTED: ""},
+        figures={OWN_BYTES: "f_mem_scratch / f_work_items / step(beyond * written - strewn)"},
+        advice={LESS_SCRATCH: "beyond * written - strewn", SORTED: ""},
         reads={"{:.3g} TB/s": "1e-12 / p_scatter_store"},
         physical={"H200": Physical(0, 1.2, f"a quarter of 4.8 TB/s ({SHEET}): 64 bytes for 32 come and go")},
-    ),
-    "p_kept": Meaning(
-        "bytes that the last-level cache keeps of what is scattered over more",
-        reads={"{:.3g} MB": "1e-6 * p_kept"},
-        physical={"H200": Physical(0, 25, f"{PAPER}: half of the cache, as each half keeps what its units ask for")},
     ),
     "p_dram": Meaning(
         words="bytes that memory brings or takes",

@@ -60,7 +60,6 @@ SCALES: dict[str, str] = {
     "p_phase": "f_device_dram_latency / f_device_clock",
     "p_wave": "f_device_dram_latency / f_device_clock",
     "p_cache": "f_device_l2_bytes",
-    "p_kept": "f_device_l2_bytes",
     "p_scatter": "1 / f_device_dram_bandwidth",
     "p_scatter_store": "1 / f_device_dram_bandwidth",
     "p_dram": "1 / f_device_dram_bandwidth",

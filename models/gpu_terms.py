@@ -73,6 +73,11 @@ TERMS: dict[str, Meaning] = {
     "tensor": Meaning("products of matrices on tensor cores"),
     "private": Meaning("bytes of a work-item's private arrays in memory, and of what registers have no room for"),
     "own": Meaning("private arrays of the work-items that run at a time, by what the first-level cache keeps of them"),
+    "jumped": Meaning(
+        "bytes of single sectors that loads bring from memory, at places that jump about, and in later iterations, as "
+        "neither cache has kept them"
+    ),
+    "strewn": Meaning("bytes of single sectors that stores at places that jump about take to memory"),
     "spilled": Meaning("bytes of private arrays that loads bring again, as the first-level cache has not kept them"),
     "written": Meaning("bytes of private arrays that stores write through to the second-level cache"),
     "held": Meaning("private arrays of the work-items that run at a time, by what the last-level cache keeps of them"),

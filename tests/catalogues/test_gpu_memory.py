@@ -78,3 +78,73 @@ def test_channels_that_are_worked_on_one_after_the_other_come_from_memory_each_t
 
     assert seconds(of(1)) == pytest.approx(36.7e-6, rel=0.2)
     assert 80e-6 < seconds(of(3)) < 160e-6  # 136.1 were measured
+
+
+RANDOM = """
+__device__ unsigned mix(unsigned x)
+{{ x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; return x ^ x >> 16; }}
+__global__ void jumping(unsigned *b, unsigned *o, unsigned m, unsigned mask)
+{{
+    unsigned t = blockIdx.x * blockDim.x + threadIdx.x, p = mix(t);
+    for (unsigned k = 0; k < m; k++) {}
+    o[t] = p;
+}}
+"""
+CHAINED, SPREAD = "p = mix(p + b[p & mask] + k);", "b[mix(t * m + k) & mask] = k;"
+# What is done, megabytes, work-items, and microseconds.
+JUMPS = [
+    (CHAINED, 64, 1 << 20, 219.6),
+    (CHAINED, 256, 1 << 18, 93.4),
+    (CHAINED, 256, 1 << 20, 353.1),
+    (CHAINED, 1024, 1 << 18, 104.3),
+    (SPREAD, 64, 1 << 18, 178.9),
+    (SPREAD, 256, 1 << 18, 249.5),
+    (SPREAD, 1024, 1 << 20, 1029.3),
+]
+
+
+@pytest.mark.parametrize(("done", "megabytes", "items", "measured"), JUMPS)
+def test_random_sectors_miss_a_cache_of_lines_and_cost_the_same_each_time(
+    done: str, megabytes: int, items: int, measured: float
+) -> None:
+    words = megabytes << 18
+    arrays = {"b": words, "o": items}
+    kernel = pm.Kernel.from_cuda(RANDOM.format(done), "jumping", items // 256, 256, arrays, m=16, mask=words - 1)
+    assert seconds(kernel) == pytest.approx(measured * 1e-6, rel=0.2)
+
+
+ROWS = """
+__global__ void summed(const double *x, double *y, int m)
+{
+    size_t t = blockIdx.x * 256ul + threadIdx.x;
+    for (int k = 0; k < m; k++) y[t * m + k] = 0.5 * x[t * m + k] + y[t * m + k];
+}
+__global__ void filled(const double *x, double *y, double *z, int m, int every)
+{
+    size_t t = blockIdx.x * 256ul + threadIdx.x;
+    double v = 0;
+    for (int k = 0; k < m; k++) { v += x[k]; if (k % every == 0) { y[t * m + k] = v; z[t * m + k] = v; } }
+}
+"""
+
+
+def cost(kernel: pm.Kernel, parameter: str) -> float:
+    """Returns the seconds of a price by itself."""
+    explained = pm.Calibration.shipped("gpu", device="h200").explain(kernel)
+    return next((each.seconds for each in explained.costs if each.name == parameter), 0.0)
+
+
+def test_loads_that_both_caches_have_lost_come_from_memory_again() -> None:
+    def of(groups: int) -> pm.Kernel:
+        arrays = dict.fromkeys("xy", groups * 256 * 64)
+        return pm.Kernel.from_cuda(ROWS, "summed", groups, 256, arrays, m=64)
+
+    assert cost(of(64), "p_scatter") < 1e-7 < 1e-4 < cost(of(1024), "p_scatter")
+
+
+def test_stores_under_a_condition_hold_fewer_sectors_open() -> None:
+    def of(every: int) -> pm.Kernel:
+        arrays = {"x": 64, "y": 1 << 24, "z": 1 << 24}
+        return pm.Kernel.from_cuda(ROWS, "filled", 1024, 256, arrays, m=64, every=every)
+
+    assert 0 < cost(of(2), "p_scatter_store") < 0.2 * cost(of(1), "p_scatter_store")

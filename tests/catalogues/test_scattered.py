@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 
 import perfmodel as pm
@@ -33,3 +34,42 @@ def test_groups_that_touch_a_little_of_every_page_jump_about(case: str) -> None:
         warnings.simplefilter("ignore", pm.PerfmodelWarning)
         counted = kernel.as_compiled().as_countable()
     assert pm.feature(NAME).eval(counted) == pytest.approx(expected, rel=0.01)
+
+
+def counted(loads: int) -> pm.Kernel:
+    source = SOURCE.format("hash(i + j * n + (int)s) & (8388608 - 1)")  # data decide
+    kernel = pm.Kernel.from_opencl(source, "k", "n", 128, {"a": SPAN, "o": "n"}, n=ITEMS, m=loads)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.PerfmodelWarning)
+        return kernel.as_compiled().as_countable()
+
+
+def test_blocks_that_footprints_bring_are_told_from_what_comes_again() -> None:
+    once = pm.feature("f_mem_scattered_global_load_missed_first_block:64_reach:>8000000")
+    few, many = 16, 1024
+    assert once.eval(counted(few)) == ITEMS * few * 64
+    assert once.eval(counted(many)) == 4 * SPAN
+
+
+@pytest.mark.parametrize("room", [0.25, 0.5, 0.75, 0.9, 1.0])
+def test_random_sectors_miss_a_cache_of_lines_as_often_as_if_all_were_played_through(room: float) -> None:
+    loads, array = 1024, 4 * SPAN
+    name = f"f_mem_scattered_global_load_missed_keeps:{int(room * array)}_block:32_reach:>8000000"
+    assert pm.feature(name).eval(counted(loads)) / (ITEMS * loads * 32) == pytest.approx(missed(room), abs=0.02)
+
+
+def missed(room: float) -> float:
+    """Returns the part of random accesses to sectors that miss a cache of lines, the least recently used of which goes
+    first, with room for a part of them."""
+    lines, random = 400, np.random.default_rng(7)
+    held: dict[int, set[int]] = {}
+    misses = 0
+    places = random.integers(0, lines * 4, 60_000).tolist()
+    for number, place in enumerate(places):
+        line, sector = divmod(place, 4)
+        sectors = held.pop(line, set())
+        misses += number >= len(places) // 2 and sector not in sectors
+        held[line] = sectors | {sector}  # the last of the dictionary
+        if len(held) > room * lines:
+            del held[next(iter(held))]
+    return misses / (len(places) - len(places) // 2)

@@ -14,7 +14,7 @@ from perfmodel.ptx.counting.accesses import AccessCounter, CountedAccess
 from perfmodel.ptx.counting.executions import constant
 from perfmodel.ptx.counting.regions import BLOCK, PAIR, over_grid
 
-TOUCHED = (1, 32, 64, 128, PAGE_BYTES)
+TOUCHED = (1, 32, 64, LINE_BYTES, 2 * LINE_BYTES, PAGE_BYTES)
 """Blocks of so many bytes are counted where strides don't say what is touched."""
 
 
