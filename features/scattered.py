@@ -73,32 +73,25 @@ class ScatteredFeature(CountedFeature):
             most = np.asarray(np.inf) if touched is None else bytes_touched(touched, self.block, counts, sizes)
             if self.first and footprint is not None:
                 most = self.brought.of(footprint, counts, sizes)
-            each = [self.moved(access, counts, sizes) for access in accesses]
-            moved = sum(each, np.asarray(0.0))
+            moved = [self.moved(access, counts, sizes) for access in accesses]
             # Fields of a struct share blocks.
-            part = np.minimum(quotient(most, moved, 1.0), 1.0)
-            for access, of_one in zip(accesses, each, strict=True):
-                beside = quotient(moved, of_one, 1.0)
-                found = of_one * part * self.part_missed(access, lost, beside)
+            part = np.minimum(quotient(most, sum(moved, np.asarray(0.0)), 1.0), 1.0)
+            for access, of_one in zip(accesses, moved, strict=True):
+                found = of_one * part * self.part_missed(access, lost)
                 total = total + self.counted(found, self.reach_of(access, counts, sizes))
         return total
 
-    def part_missed(self, access: AccessCount, lost: Floats, beside: Floats) -> Floats:
+    def part_missed(self, access: AccessCount, lost: Floats) -> Floats:
         """Returns the part of an access's blocks that counts.
 
         Args:
             lost: of random accesses to all that is scattered, the part that misses the cache.
-            beside: by how many all accesses to an array, which take turns, are more than those of this one.
         """
         if self.first:
             return np.asarray(1.0)
         if not self.missed or access.missed is None:
             return lost
-        if self.turns:
-            return np.asarray(0.0)
-        if not self.keeps:
-            return np.asarray(access.missed)
-        return np.minimum(access.missed ** (1.0 / np.maximum(beside, 1.0)), lost)
+        return np.asarray(0.0 if self.turns else access.missed)
 
     def lost(self, jumping: list[AccessCount], counts: KernelCounts, sizes: Sizes) -> Floats:
         """Returns the part of accesses to random sectors of a cache's lines that miss them.
