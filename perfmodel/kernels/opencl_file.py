@@ -196,9 +196,12 @@ def _is_guarded(content: str) -> bool:
     """Returns whether a header has nothing for those who include it a second time, by a macro that it defines."""
     first = _FIRST_DIRECTIVES.search(content)
     guard = _GUARD.match(content, first.start()) if first else None
-    return (
-        guard is not None and re.search(rf"^[ \t]*#[ \t]*define[ \t]+{guard[1]}\b", content, re.MULTILINE) is not None
+    if guard is None:
+        return False
+    is_defined, is_taken_back = (
+        re.search(rf"^[ \t]*#[ \t]*{word}[ \t]+{guard[1]}\b", content, re.MULTILINE) for word in ("define", "undef")
     )
+    return bool(is_defined) and not is_taken_back
 
 
 def _within(folders: Sequence[Path], path: Path) -> Path | None:

@@ -19,6 +19,7 @@ __global__ void triangle(const float *a, float *c, int n) {
   float best = 0;
   for (int t = 0; t < n; t++) {
     float sum = 0;
+    #pragma unroll 1
     for (int s = 0; s <= t; s++) sum += a[t * n + s] * s;
     if (sum > a[i]) best = fmaxf(best, sum);
   }
@@ -35,6 +36,22 @@ __global__ void triple(const float *a, float *c, int n) {
       sum = sqrtf(sum);
     }
     c[threadIdx.x] = sum;
+  }
+}
+"""
+SWAPPED = """
+__global__ void swapped(const float *a, float *c, int n) {
+  __shared__ float rows[2][64];
+  float *now = rows[0], *next = rows[1];
+  int place = threadIdx.x;
+  now[threadIdx.x] = a[threadIdx.x];
+  #pragma unroll 1
+  for (int t = 0; t < n; t++) {
+    __syncthreads();
+    next[threadIdx.x] = now[place & 63] + 1;
+    place = (place * 5 + 3) & 63;
+    float *other = now; now = next; next = other;
+    if (a[t & 1023] > 0.5f) c[threadIdx.x] = next[0];
   }
 }
 """
@@ -73,10 +90,16 @@ def operations(found: KernelCounts) -> dict[tuple[str, str], float]:
 
 
 def test_work_ends_and_counts_are_near_all() -> None:
-    every, some = (operations(counts(triangle(), budget)) for budget in (100, 0.05))
+    every, some = (operations(counts(triangle(512), budget)) for budget in (100, 0.05))
     assert some.keys() == every.keys()
     for key, number in every.items():
         assert some[key] == pytest.approx(number, rel=0.1), key
+
+
+def test_pointers_that_change_places_stay_within_their_arrays() -> None:
+    kernel = Kernel.from_cuda(SWAPPED, "swapped", 4, 64, {"a": 1024, "c": 64}, n=20000)
+    every, some = (operations(counts(kernel, budget)) for budget in (100, 0.01))
+    assert some["add", "float32"] == every["add", "float32"]
 
 
 def test_loops_that_are_skipped_through_count_in_loops_that_are_cut() -> None:

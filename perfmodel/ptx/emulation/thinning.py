@@ -89,11 +89,13 @@ class Thinner(Skipper):
                 behind = np.where(mask.active, part.behind, 0)
                 self._count_others(block, part, iterations[-1], part.before + behind)
                 self._begin(block, plan, part.moving, iterations[-1], mask, behind)
-            elif len(iterations) >= 2 and np.array_equal(iterations[-1].mask.active, mask.active):
-                moving = self._moving(iterations[-2], iterations[-1])
+                iterations.clear()  # what comes is no next iteration of theirs
+            elif len(iterations) >= 3 and np.array_equal(iterations[-1].mask.active, mask.active):
+                moving = self._moving(*iterations)
                 if moving is not None:
                     self._begin(block, plan, moving, iterations[-1], mask, np.zeros_like(moving.tests[0]))
-        del iterations[:-1]
+                    iterations.clear()
+        del iterations[:-2]
         iterations.append(Iteration(mask, parted, []))
 
     def _rough_plan(self, block: int) -> Plan | None:
@@ -118,9 +120,10 @@ class Thinner(Skipper):
             else:
                 iteration.rows.append(Series(noted, mask, row))
 
-    def _moving(self, before: Iteration, now: Iteration) -> Moving | None:
+    def _moving(self, first: Iteration, before: Iteration, now: Iteration) -> Moving | None:
         """Returns how a loop moves from one iteration to the next; None where lanes have left it meanwhile."""
-        if not before.registers or not np.array_equal(before.mask.active, now.mask.active):
+        known = first.registers and before.registers
+        if not known or not all(np.array_equal(each.mask.active, now.mask.active) for each in (first, before)):
             return None
         tests = [self.apart(new) - self.apart(old) for old, new in zip(before.operands, now.operands, strict=True)]
         rows: dict[Addresses, list[Integers | None]] = {}
@@ -128,7 +131,7 @@ class Thinner(Skipper):
         for noted, own in _by_access(now.rows).items():
             if len(former.get(noted, ())) == len(own):
                 rows[noted] = [_step(old, new) for old, new in zip(former[noted], own, strict=True)]
-        steps = [new - old for old, new in zip(before.registers, now.registers, strict=True)]
+        steps = [_steady(*values) for values in zip(first.registers, before.registers, now.registers, strict=True)]
         return Moving(steps, tests, rows)
 
     def _begin(self, header: int, plan: Plan, moving: Moving, before: Iteration, mask: Mask, behind: Integers) -> None:
@@ -218,6 +221,15 @@ def _step(before: Series, now: Series) -> Integers | None:
     """Returns how far an access is from where it was in the iteration before; None where other blocks take part."""
     is_same = np.array_equal(before.row == NOWHERE, now.row == NOWHERE)
     return now.row - before.row if is_same else None
+
+
+def _steady(first: NDArray[Any], before: NDArray[Any], now: NDArray[Any]) -> NDArray[Any]:
+    """Returns how far a register moves with each iteration; nowhere where it moved otherwise the last time, as do those
+    that change places or that data decide."""
+    if now.dtype == np.bool_:
+        return np.zeros_like(now)
+    step = now - before
+    return np.where(step == before - first, step, np.zeros_like(step))
 
 
 def _part_of(mask: Mask, lanes: NDArray[np.bool_] | None, known: dict[int, Mask]) -> Mask:
