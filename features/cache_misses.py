@@ -46,7 +46,7 @@ class Missed:
             if self.waits:
                 total = total + np.minimum(missed, stream.executed / self.lanes) * stream.is_apart()
                 continue
-            total = total + (missed / stream.side_by_side() if self.jumps else missed * self.block)
+            total = total + (missed / stream.side_by_side(len(walk.streams)) if self.jumps else missed * self.block)
         return total
 
     def missed(self, stream: Stream, blocks: list[Floats], sets: dict[tuple[Any, ...], Floats]) -> Floats:

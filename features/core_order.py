@@ -26,6 +26,10 @@ LINE = 64
 PAGE = 4096
 """Lines whose addresses differ by multiples of this share the few places of one set in each core's own caches."""
 
+FOLLOWED = 32
+"""So many places at which lines are fetched one after the other does a core remember, to fetch ahead at each (Intel's
+Optimization Reference Manual, on the streamer of the second-level cache)."""
+
 TABLE = "constant"
 """The tag of accesses to tables that a program itself declares: small, and kept by all work-items' accesses."""
 
@@ -168,9 +172,16 @@ class Stream:
             return np.asarray(float(not is_along_a_row(first)))
         return np.where(stride == 0, 0.0, float(is_out_of_sight(first)))
 
-    def side_by_side(self) -> Floats:
-        """Returns how many lines it goes through one after the other, before it jumps elsewhere."""
+    def side_by_side(self, streams: int) -> Floats:
+        """Returns how many lines it goes through one after the other, before it jumps elsewhere.
+
+        Jumps among a few places are none, where each goes on beside where it was left: a core fetches ahead at each.
+
+        Args:
+            streams: how many go on beside each other.
+        """
         span: Floats = np.asarray(float(self.item))
+        places: Floats = np.asarray(float(streams))
         going: Any = np.asarray(True)
         for step in self.steps:
             moves = step.extent > 1
@@ -178,8 +189,9 @@ class Stream:
                 going = going & ~moves
                 continue
             stays, near = step.stride == 0, np.abs(step.stride) <= span + LINE
+            going = going & (places <= FOLLOWED)
             span = np.where(going & moves & near, span + (step.extent - 1) * np.abs(step.stride), span)
-            going = going & (~moves | stays | near)
+            places = np.where(moves & ~stays & ~near, places * step.extent, places)
         return np.maximum(span / LINE, 1.0)
 
 

@@ -113,11 +113,13 @@ def test_rows_of_a_window_are_the_next_rows_own_and_tables_stay() -> None:
 
 
 def test_stores_that_jump_are_lines_with_none_before_them() -> None:
-    kernel = walk("y * pitch + k", (16, 16), (1024, 1024), pitch=1024, m=4)
+    kernel = walk("y * pitch + k", (16, 64), (1024, 1024), pitch=1024, m=4)
+    few = walk("y * pitch + k", (16, 8), (1024, 1024), pitch=1024, m=4)
     wide = walk("y * pitch + k", (256, 1), (1024, 1024), pitch=1056, m=4)
     near = walk("y * pitch + k", (256, 1), (1024, 1024), pitch=1040, m=4)
-    jumps = [pm.feature("f_mem_missed_store_jumps_keeps:32768").eval(each) for each in (kernel, wide, near)]
+    jumps = [pm.feature("f_mem_missed_store_jumps_keeps:32768").eval(each) for each in (kernel, wide, near, few)]
     assert jumps[0] == pytest.approx(1024 * 1024 / 16, rel=0.02)  # a line of each row of a group
+    assert jumps[3] == pytest.approx(1024, rel=0.02)  # rows of a few go on side by side, from group to group
     assert jumps[1] == pytest.approx(jumps[0] / 64, rel=0.02)  # a jump for each row
     assert jumps[2] < 2  # a line that is left out is none
 
