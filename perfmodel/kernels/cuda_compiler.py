@@ -25,6 +25,7 @@ from perfmodel.kernels.cuda_declarations import (
 )
 from perfmodel.kernels.cuda_host import (
     HEADERS,
+    ONE_ABS,
     PRE_INCLUDED,
     is_for_the_host,
     stand_in,
@@ -52,6 +53,8 @@ _WORDS_OF_GCC = (
 )
 _OF_NVCC = "-D__NVCC__=1"
 _OF_STD = [f"--pre-include={header}" for header in ("limits", "algorithm")]
+_OF_ONE_ABS = f"--pre-include={ONE_ABS}"
+_TWO_ABS = 'more than one instance of overloaded function "abs"'
 _MISTAKE = re.compile(r"^/?(.*?)\((\d+)\): (?:catastrophic )?error\b:?\s*(.*)$", re.MULTILINE)
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _OWN = {"cuda_runtime.h", "cuda.h", "device_launch_parameters.h"}
@@ -149,6 +152,9 @@ def _compile_kernel_alone(
             continue
         if any('"std"' in said for *_, said in mistakes) and _OF_STD[0] not in given:
             given += _OF_STD
+            continue
+        if any(_TWO_ABS in said for *_, said in mistakes) and _OF_ONE_ABS not in given:
+            given.append(_OF_ONE_ABS)
             continue
         if _not_found(headers) and any("#error directive" in said for *_, said in mistakes):
             text = without_refusals(text)

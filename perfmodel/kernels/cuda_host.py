@@ -234,6 +234,15 @@ using ::cuda::std::pow; using ::cuda::std::sqrt;
 }
 """
 """Thrust's complex numbers are those of CUDA's own standard library, by another name."""
+_ONE_ABS = """#pragma once
+#define abs abs_of_nvidia
+#include <cuda/std/complex>
+#undef abs
+namespace cuda { namespace std {
+template <typename T> __host__ __device__ T abs(const complex<T> &z) { return abs_of_nvidia(z); }
+} }
+"""
+"""Sources that use all of std see the magnitudes of CUDA's own standard library beside those that compilers know."""
 _LAUNCHES = """#pragma once
 __device__ inline void cudaGridDependencySynchronize() {}
 __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {}
@@ -257,6 +266,8 @@ _EMPTY = (
     *(f"{name}.h" for name in ("emmintrin", "immintrin", "x86intrin", "io", "conio", "process", "direct", "execinfo")),
 )
 _ALLOCATIONS = "#pragma once\nnamespace std { using ::malloc; using ::free; }\n"
+ONE_ABS = "one_abs.h"
+"""The header that leaves one function for the magnitude of a number."""
 HEADERS: Mapping[str, str] = {
     **dict.fromkeys(_EMPTY, "#pragma once\n"),
     **dict.fromkeys(("stddef.h", "cstddef"), "#pragma once\n"),
@@ -270,6 +281,7 @@ HEADERS: Mapping[str, str] = {
     "string": _STRING,
     "algorithm": _ALGORITHM,
     "thrust/complex.h": _COMPLEX,
+    ONE_ABS: _ONE_ABS,
     "functional": _FUNCTIONAL,
     "cub/cub.cuh": _CUB,
     "cuda_device_runtime_api.h": _LAUNCHES,

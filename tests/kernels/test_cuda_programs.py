@@ -268,6 +268,14 @@ class TestCompiled:
             Kernel.from_cuda(file, "f", 1, 1, {"x": 1})
         assert Kernel.from_cuda(file, "f", 1, 1, {"x": 1}, ["-DSET"]).name == "f"
 
+    def test_a_header_that_takes_its_guard_back_stands_where_it_is_included(self, tmp_path: Path) -> None:
+        (tmp_path / "wrap.h").write_text('#ifndef WRAP\n#define WRAP\nextern "C" {\n#else\n#undef WRAP\n}\n#endif\n')
+        file = tmp_path / "some.cu"
+        wrap = '#include "wrap.h"\n'
+        file.write_text(f"{wrap}__global__ void f(int *x) {{ x[0] = 7; }}\n{wrap}{wrap}int g();\n{wrap}")
+        kernel = Kernel.from_cuda(file, "f", 1, 1, {"x": 1})
+        assert emulate(kernel, {"x": np.zeros(1, "int32")}).array("x")[0] == 7
+
     def test_templates_need_arguments(self) -> None:
         source = "template <typename T, int N = 4> __global__ void f(T *x) { x[0] = N; }"
         with pytest.raises(KernelError, match=r"'f' is a template <typename T, int N = 4>; give it arguments: 'f<…>'"):

@@ -85,3 +85,21 @@ def test_random_numbers() -> None:
     dice, drawn = found.array("y").reshape(128, 2).T
     np.testing.assert_array_equal(dice, [1 + (state - 1) * 6 // (2**31 - 2) for state in second])
     np.testing.assert_array_equal(drawn, last)
+
+
+MAGNITUDES = """#include <complex>
+#include <vector>
+#include <thrust/complex.h>
+using namespace std;
+struct Places { std::vector<int> all; };
+__global__ void magnitudes(const double *x, double *y) {
+  thrust::complex<double> both(x[0], x[1]);
+  y[threadIdx.x] = threadIdx.x < 2 ? abs(x[threadIdx.x]) : abs(both);
+}
+"""
+
+
+def test_magnitudes_where_a_source_uses_all_of_std() -> None:
+    kernel = Kernel.from_cuda(MAGNITUDES, "magnitudes", 1, 3, {"x": 2, "y": 3})
+    found = emulate(kernel, {"x": np.array([-3.0, 4.0]), "y": np.zeros(3)}).array("y")
+    assert list(found) == pytest.approx([3, 4, 5])

@@ -17,8 +17,8 @@ from perfmodel.opencl_c.visitor import children
 from perfmodel.opencl_c.visitor import walk as nodes_within
 
 TAKEN_APART, MOVED, FUNCTION = 2, 16, 10
-"""What it costs to take an element of a vector apart or to put it together, and to load or store a vector whose places
-differ between lanes, in operations; and how many of these a function of numbers gains."""
+"""Taking an element of a vector apart, or putting it together, costs so many operations; so does loading or storing a
+vector whose places differ between lanes; and a function of numbers gains so many."""
 ITERATIONS = 30
 """So often the compiler takes a loop to run."""
 
