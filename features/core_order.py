@@ -27,7 +27,7 @@ PAGE = 4096
 """Lines whose addresses differ by multiples of this share the few places of one set in each core's own caches."""
 
 FOLLOWED = 32
-"""So many places at which lines are fetched one after the other does a core remember, to fetch ahead at each (Intel's
+"""A core remembers no more places at which lines are fetched one after the other, to fetch ahead at each (Intel's
 Optimization Reference Manual, on the streamer of the second-level cache)."""
 
 TABLE = "constant"
@@ -189,7 +189,7 @@ class Stream:
                 going = going & ~moves
                 continue
             stays, near = step.stride == 0, np.abs(step.stride) <= span + LINE
-            going = going & (places <= FOLLOWED)
+            going = going & (places < FOLLOWED)
             span = np.where(going & moves & near, span + (step.extent - 1) * np.abs(step.stride), span)
             places = np.where(moves & ~stays & ~near, places * step.extent, places)
         return np.maximum(span / LINE, 1.0)
