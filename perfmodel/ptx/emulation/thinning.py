@@ -228,8 +228,9 @@ def _steady(first: NDArray[Any], before: NDArray[Any], now: NDArray[Any]) -> NDA
     that change places or that data decide."""
     if now.dtype == np.bool_:
         return np.zeros_like(now)
-    step = now - before
-    return np.where(step == before - first, step, np.zeros_like(step))
+    step: NDArray[Any] = now - before
+    steady: NDArray[Any] = np.where(step == before - first, step, np.zeros_like(step))
+    return steady
 
 
 def _part_of(mask: Mask, lanes: NDArray[np.bool_] | None, known: dict[int, Mask]) -> Mask:
