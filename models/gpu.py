@@ -168,7 +168,7 @@ l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2
            + p_l2_partial * (missed * (1 - sparse) * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together
-jumped   = {MISSED} + evicted * gone * 32 * {SECTORS}_again
+jumped   = {MISSED} + evicted * gone * further / (1 + further) * 32 * {SECTORS}_again
 strewn   = {STRAY}
 scatter  = p_scatter * (jumped + beyond * spilled * {SPARSE_LOADED})
            + p_scatter_store * (max(missed * sparse * filling, strewn)
