@@ -41,8 +41,8 @@ from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation import Emulation, Machine
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.access_tags import tags_of
-from perfmodel.opencl_c.static.scalar_code import operations_of_scalar_code
 from perfmodel.opencl_c.static.scratch import scratch_arrays, words_in_registers
+from perfmodel.opencl_c.static.vectorization import operations_of_scalar_code
 from perfmodel.opencl_c.types import element_of
 
 Sizes = tuple[tuple[str, int], ...]

@@ -62,17 +62,6 @@ FUNCTIONS = {
     "a function by number": ("c[x] = fmin(c[x] * 0.5f, 1.0f);", False),
     "a vector from anywhere": ("vstore4(vload4(x, a), x, b);", False),
     "a function of one number": ("b[x] = exp(a[x]);", True),
-    "vectors of another type": ("c[x] = convert_float4(convert_int4(c[x]));", False),
-    "a product, and little else": ("float s = dot(c[x], c[x]); " + "s = s * s - a[x]; " * 4 + "b[x] = s;", False),
-    "a product, and much else": ("float s = dot(c[x], c[x]); " + "s = s * s - 2.0f; " * 64 + "b[x] = s;", True),
-    "a product, and a loop": (
-        "float s = dot(c[x], c[x]); for (int k = 0; k < n; ++k) s = s * s - 2.0f; b[x] = s;",
-        True,
-    ),
-    "a product in a loop": (
-        "float4 v = c[x]; float s = 0; for (int k = 0; k < n; ++k) { v = v * 1.1f; s += dot(v, v); } b[x] = s;",
-        False,
-    ),
 }
 
 

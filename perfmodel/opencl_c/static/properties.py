@@ -7,10 +7,9 @@ from functools import cached_property, lru_cache
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.static.moved_sums import MovedSums, moved_sums
-from perfmodel.opencl_c.static.scalar_code import operations_of_scalar_code
 from perfmodel.opencl_c.static.scratch import scratch_arrays
 from perfmodel.opencl_c.static.uniformity import Uniformity
-from perfmodel.opencl_c.static.vectorization import Vectorization
+from perfmodel.opencl_c.static.vectorization import Vectorization, operations_of_scalar_code
 from perfmodel.opencl_c.static.waits import Waits
 from perfmodel.opencl_c.static.written_out import WrittenOut
 

@@ -27,10 +27,6 @@ class Uniformity:
         """Returns whether lanes may decide differently on a branch."""
         return branch.condition in self._varying[0]
 
-    def differs(self, value: low.Expression) -> bool:
-        """Returns whether lanes may have different values of an expression."""
-        return self._differs(value, *self._varying)
-
     @cached_property
     def _varying(self) -> tuple[set[low.Register], set[str]]:
         """The registers, and the arrays of work-items' own, that differ between lanes: all that follows from ids, from

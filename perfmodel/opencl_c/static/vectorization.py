@@ -1,19 +1,20 @@
 """Finds what a processor's compiler, which makes vectors of work-items, does not see of a lowered kernel.
 
-Intel's compiler takes work-items along the first axis as lanes of vectors. Indices of 32 bits keep it from seeing
-neighbours, as its build log and its machine code say of kernels of many kinds: they might wrap around from one
-work-item to the next. Kernels of which it makes no vectors at all: see `scalar_code`.
+Intel's compiler takes work-items along the first axis as lanes of vectors. Two things in a source keep it from that,
+as its build log and its machine code say of kernels of many kinds: indices of 32 bits, which might wrap around from one
+work-item to the next, and functions of vectors, which it cannot widen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Set
+from collections.abc import Container, Iterable, Iterator, Set
 from enum import Enum
 from functools import cached_property
 
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.operations import KernelOperations
+from perfmodel.opencl_c.types import Vector, width_of
 from perfmodel.opencl_c.visitor import walk as nodes_within
 
 LANE_IDS = frozenset(("get_global_id", "get_local_id", "get_global_linear_id", "get_local_linear_id"))
@@ -220,6 +221,34 @@ class Vectorization:
 
 def _set_in(loops: Iterable[low.Loop]) -> set[low.Register]:
     return {register for loop in loops for register in walks.registers_set((*loop.test, *loop.body, *loop.step))}
+
+
+def operations_of_scalar_code(kernel: low.LoweredKernel) -> float:
+    """Returns how many operations an instruction does on average where a compiler makes no vectors of work-items; 0
+    where it makes some.
+
+    It does one work-item after the other where a kernel calls functions of vectors, or moves vectors that need not be
+    aligned. The vectors of the source are what instructions work on then.
+    """
+    if not any(map(_is_apart, _nodes(kernel))):
+        return 0.0
+    widths = [width_of(node.type) for node in _nodes(kernel) if isinstance(node, low.Binary | low.Unary | low.Call)]
+    return sum(widths) / len(widths) if widths else 1.0
+
+
+def _nodes(kernel: low.LoweredKernel) -> Iterator[object]:
+    return (node for statement in walks.simple_statements(kernel.body) for node in nodes_within(statement))
+
+
+def _is_apart(node: object) -> bool:
+    match node:
+        case low.Call():
+            return any(isinstance(each.type, Vector) for each in (node, *node.arguments))
+        case low.Convert():
+            return isinstance(node.type, Vector) and bool(node.saturate or node.rounding)
+        case low.Load() | low.Store():
+            return isinstance(node.access.type, Vector) and node.access.alignment < node.access.bytes
+    return False
 
 
 def _is_unsigned(value: low.Expression) -> bool:
