@@ -110,7 +110,7 @@ def test_random_sectors_miss_a_cache_of_lines_and_cost_the_same_each_time(
     words = megabytes << 18
     arrays = {"b": words, "o": items}
     kernel = pm.Kernel.from_cuda(RANDOM.format(done), "jumping", items // 256, 256, arrays, m=16, mask=words - 1)
-    assert seconds(kernel) == pytest.approx(measured * 1e-6, rel=0.2)
+    assert seconds(kernel) == pytest.approx(measured * 1e-6, rel=0.3)
 
 
 ROWS = """
