@@ -19,7 +19,7 @@ from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = ("load", "store", "atomic")
-FLAGS = ("missed", "turns", "first")
+FLAGS = ("missed", "first")
 ALL_OVER = 0.5
 """A group is all over an array that touches this part of its pages, or as many pages for its sectors."""
 DENSE = 0.4
@@ -36,8 +36,6 @@ class ScatteredFeature(CountedFeature):
         reach: bytes; accesses of no more are left out.
         missed: whether only blocks count that a last-level cache no longer has, as far as ids and arguments alone say
             where accesses go; of others, all count.
-        turns: whether to give bytes by reach: how many times an access goes through all that it touches. With
-            ``missed``, only of accesses of which it is not known what a cache has.
         first: whether each block counts once, as footprints have it.
         keeps: bytes of lines that a last-level cache has room for; 0 where nothing is said of it.
     """
@@ -55,9 +53,8 @@ class ScatteredFeature(CountedFeature):
     ) -> None:
         super().__init__(name)
         self.direction, self.block, self.reach, self.keeps = direction, block, reach, keeps
-        self.missed, self.turns, self.first = ("missed" in flags, "turns" in flags, "first" in flags)
+        self.missed, self.first = "missed" in flags, "first" in flags
         self.brought = FootprintFeature(name, None, direction or "any", None, block=block)
-        self.unit = "turn" if self.turns else "byte"
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
         jumping = [a for a in counts.accesses if a.space == "global" and self.jumps(a, counts, sizes)]
@@ -78,7 +75,7 @@ class ScatteredFeature(CountedFeature):
             part = np.minimum(quotient(most, sum(moved, np.asarray(0.0)), 1.0), 1.0)
             for access, of_one in zip(accesses, moved, strict=True):
                 found = of_one * part * self.part_missed(access, lost)
-                total = total + self.counted(found, self.reach_of(access, counts, sizes))
+                total = total + np.where(self.reach_of(access, counts, sizes) > self.reach, found, 0.0)
         return total
 
     def part_missed(self, access: AccessCount, lost: Floats) -> Floats:
@@ -91,7 +88,7 @@ class ScatteredFeature(CountedFeature):
             return np.asarray(1.0)
         if not self.missed or access.missed is None:
             return lost
-        return np.asarray(0.0 if self.turns else access.missed)
+        return np.asarray(access.missed)
 
     def lost(self, jumping: list[AccessCount], counts: KernelCounts, sizes: Sizes) -> Floats:
         """Returns the part of accesses to random sectors of a cache's lines that miss them.
@@ -127,9 +124,6 @@ class ScatteredFeature(CountedFeature):
         return access.addresses is not None or (
             self.missed and (access.touched is None or _is_all_over(counts, access, sizes))
         )
-
-    def counted(self, moved: Floats, reach: Floats) -> Floats:
-        return np.where(reach > self.reach, moved / np.maximum(reach, 1.0) if self.turns else moved, 0.0)
 
     def moved(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
         of_one = block_bytes(counts, access, sizes, self.block)
