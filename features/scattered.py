@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
-from perfmodel.counting.counts import LINE_BYTES, PAGE_BYTES, AccessCount, KernelCounts
+from perfmodel.counting.counts import LINE_BYTES, PAGE_BYTES, AccessCount, Footprint, KernelCounts
 from perfmodel.counting.evaluation import quotient
 from perfmodel.features.footprint import FootprintFeature
 from perfmodel.features.memory_access import Floats, Sizes
@@ -65,11 +65,7 @@ class ScatteredFeature(CountedFeature):
                 by_array.setdefault((access.variable, access.direction), []).append(access)
         total: Floats = np.asarray(0.0)
         for (variable, direction), accesses in by_array.items():
-            footprint = counts.footprint_of(variable, direction)
-            touched = None if footprint is None else footprint.touched
-            most = np.asarray(np.inf) if touched is None else bytes_touched(touched, self.block, counts, sizes)
-            if self.first and footprint is not None:
-                most = self.brought.of(footprint, counts, sizes)
+            most = self.most(counts.footprint_of(variable, direction), counts, sizes)
             moved = [self.moved(access, counts, sizes) for access in accesses]
             # Fields of a struct share blocks.
             part = np.minimum(quotient(most, sum(moved, np.asarray(0.0)), 1.0), 1.0)
@@ -77,6 +73,14 @@ class ScatteredFeature(CountedFeature):
                 found = of_one * part * self.part_missed(access, lost)
                 total = total + np.where(self.reach_of(access, counts, sizes) > self.reach, found, 0.0)
         return total
+
+    def most(self, footprint: Footprint | None, counts: KernelCounts, sizes: Sizes) -> Floats:
+        """Returns the bytes of an array's blocks beyond which no more count; infinite where nothing says so."""
+        if footprint is not None and self.first:
+            return self.brought.of(footprint, counts, sizes)
+        if footprint is None or footprint.touched is None:
+            return np.asarray(np.inf)
+        return bytes_touched(footprint.touched, self.block, counts, sizes)
 
     def part_missed(self, access: AccessCount, lost: Floats) -> Floats:
         """Returns the part of an access's blocks that counts.

@@ -25,27 +25,24 @@ def beside_ends(code: Code) -> frozenset[Instruction]:
 
 
 def _beside_end(code: Code, loop: Loop) -> list[Instruction]:
-    own = [number for number in loop.blocks if code.flow.around(number)[-1] is loop]
-    varying = _varying(code, loop)
-    (last, *_), is_single = own, len(loop.blocks) == 1
-    guard = code.flow.blocks[last].guard if is_single else None
-    ends = code.dataflow.behind((guard.register.name,)) if guard is not None else ()
-    found = [each for number in sorted(own) for each in code.flow.blocks[number].instructions]
-    return [
-        each
-        for each in found
-        if each.opcode not in ACCESSING and each not in ends and varying.intersection(written(each))
-    ]
+    guard = code.flow.blocks[loop.header].guard if len(loop.blocks) == 1 else None
+    ends = () if guard is None else code.dataflow.behind((guard.register.name,))
+    return [each for each in _own_that_write(code, loop, _varying(code, loop)) if each not in ends]
 
 
 def _of_loop(code: Code, loop: Loop) -> list[Instruction]:
-    own = [number for number in loop.blocks if code.flow.around(number)[-1] is loop]
     inside, varying = _inside(code, loop), _varying(code, loop)
     anew = _with_what_follows(
         inside, {name for each in inside if not _is_linear(each, varying) for name in written(each)} & varying
     )
-    found = [each for number in sorted(own) for each in code.flow.blocks[number].instructions]
-    return [each for each in found if each.opcode not in ACCESSING and anew.intersection(written(each))]
+    return _own_that_write(code, loop, anew)
+
+
+def _own_that_write(code: Code, loop: Loop, names: set[str]) -> list[Instruction]:
+    """Returns the arithmetic of a loop, without that of loops within it, whose results are in some registers."""
+    own = (number for number in sorted(loop.blocks) if code.flow.around(number)[-1] is loop)
+    found = (each for number in own for each in code.flow.blocks[number].instructions)
+    return [each for each in found if each.opcode not in ACCESSING and names.intersection(written(each))]
 
 
 def _inside(code: Code, loop: Loop) -> list[Instruction]:
