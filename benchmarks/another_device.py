@@ -1,9 +1,10 @@
 """Judges predictions for a device that was never measured by times that it took all the same.
 
-``python -m benchmarks.another_device STORE --device KEY --as h100`` predicts the kernels of the GPU model's recipe by
-the calibration that comes along, carried over to the specification of ``h100``, and compares with the times that a
-store has of the device: as it is, and once some of these times were learned from. Errors of a calibration of the device
-itself stand beside them (``--own FILE``, as ``perfmodel reproduce gpu`` writes it), though that one has seen the times.
+``python -m benchmarks.another_device STORE --device KEY --as h100`` predicts the kernels of the recipe of the device's
+kind by the calibration that comes along, carried over to the specification of ``h100``, or to one in a file, and
+compares with the times that a store has of the device: as it is, and once some of these times were learned from. Errors
+of a calibration of the device itself stand beside them (``--own FILE``, as ``perfmodel reproduce gpu`` writes it),
+though that one has seen the times.
 """
 
 from __future__ import annotations
@@ -23,19 +24,18 @@ from perfmodel.device import find_device
 from perfmodel.measuring.store import Store
 from perfmodel.modelling.predictor import CalibratedModel
 from perfmodel.modelling.summary import is_within
-from perfmodel.models.gpu import Gpu
 from perfmodel.recipes.recipe import recipe
 from perfmodel.recipes.running import kernels_of
 
 LEAST_S = 20e-6
-LEARNED = (1, 8, 32)
+LEARNED = (1, 8, 32, 400)
 
 
 def rows_of(store: Path, name: str) -> tuple[list[pm.Kernel], NDArray[np.float64]]:
     """Returns the recipe's kernels that a store has times of 20 us and more of, without flags, and these times."""
     with Store(store, read_only=True) as times:
         device = find_device(name, times.devices())
-        chosen = recipe(Gpu.name)
+        chosen = recipe(device.kind)
         models = [pm.Model(chosen.output, string) for string in chosen.models_on(device, []).values()]
         found = kernels_of(chosen, models, {"device": device, "store": times, "protocol": chosen.protocol}, [])
         kernels = [each for part in found.values() for each in part]
@@ -62,7 +62,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="predictions for a device that was never measured")
     parser.add_argument("store", type=Path)
     parser.add_argument("--device", required=True, help="whose times the store has")
-    parser.add_argument("--as", dest="known", required=True, help="its name among 'perfmodel devices --known'")
+    parser.add_argument(
+        "--as", dest="known", required=True, help="its key among 'perfmodel devices --known', or a file"
+    )
     parser.add_argument("--own", type=Path, help="a calibration of the device itself")
     parser.add_argument("--sample", type=int, default=400, help="kernels that are predicted, by chance (default: 400)")
     parser.add_argument("--seed", type=int, default=0)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from perfmodel.modelling.suggestion import suggest
     from perfmodel.projection.device_choice import choose_device
     from perfmodel.projection.device_profile import DeviceProfile
+    from perfmodel.recipes.few_kernels import calibrate
     from perfmodel.recipes.recipe import Recipe
     from perfmodel.tuning.improving import improve
     from perfmodel.tuning.pruning import prune
@@ -60,6 +61,7 @@ _EXPORTS = {
     "Protocol": "measuring.protocol",
     "Recipe": "recipes.recipe",
     "Store": "measuring.store",
+    "calibrate": "recipes.few_kernels",
     "choose_device": "projection.device_choice",
     "devices": "device",
     "emulate": "kernels.emulation",
@@ -93,6 +95,7 @@ __all__ = [
     "Protocol",
     "Recipe",
     "Store",
+    "calibrate",
     "choose_device",
     "devices",
     "emulate",

@@ -21,7 +21,7 @@ SUMMARIES: dict[str, dict[str, str]] = {
     "measure and calibrate": {
         "measure": "measure kernels on devices, each in a process of its own, and keep every time in a store",
         "worker": "start a Dask worker that measures on this machine's devices, for campaigns with --scheduler",
-        "calibrate": "measure kernels and fit a model to them",
+        "calibrate": "measure kernels, and fit a model to them, or let the model of any kernel learn from them",
         "suggest": "measure kernels and search the features for a model of their times",
         "characterize": "measure what a device is capable of, for projections to it",
     },

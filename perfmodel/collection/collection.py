@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 from perfmodel.basics import registry
 from perfmodel.basics.brief import brief, number_of
@@ -22,8 +24,22 @@ from perfmodel.kernels.source_words import is_source
 
 FEWEST_APART = 16
 """Fewer programs than these are made sooner than processes for them are there."""
+SEED = 2026
+"""Samples of kernels are drawn by chance, always the same."""
 MOST_REASONS = 3
 """An error says of so many families why none of their kernels is selected."""
+
+
+class _Choice(NamedTuple):
+    """One variant of a family at one size, whose program need not be there."""
+
+    generator: KernelGenerator
+    variant: dict[str, str]
+    sizes: dict[str, int]
+    filters: Mapping[str, str]
+
+    def kernels(self) -> list[Kernel]:
+        return self.generator.made(self.variant, [self.sizes], self.filters)
 
 
 class KernelCollection:
@@ -85,6 +101,45 @@ class KernelCollection:
             raise _none_selected(tags, chosen, filters, device)
         return kernels
 
+    def sample_kernels(
+        self,
+        filters: Iterable[Sequence[str]],
+        count: int,
+        device: Device | str | None = None,
+        told: Told = unheard,
+    ) -> list[Kernel]:
+        """Returns some of the kernels that filters select, of all families in turn, in an order by chance that is
+        always the same; programs are made of these only.
+
+        Args:
+            filters: lists of tags, each as for `generate_kernels`, but without Python files.
+            count: at most so many.
+            device: as for `generate_kernels`.
+            told: is told how many programs are made.
+
+        Raises:
+            TagError: as `generate_kernels`.
+        """
+        families: dict[str, list[_Choice]] = {}
+        for tags in filters:
+            _, chosen, wanted = self._chosen(tags)
+            for generator in chosen:
+                found = families.setdefault(generator.name, [])
+                for variant, sizes in generator.selected(wanted, device):
+                    found += [_Choice(generator, variant, each, wanted) for each in sizes]
+        chance = random.Random(SEED)
+        for found in families.values():
+            chance.shuffle(found)
+        turns = [each for turn in zip_longest(*families.values()) for each in turn if each]
+        _make(((each.generator, each.variant) for each in turns[:count]), told)
+        kernels: dict[Kernel, None] = {}
+        for choice in turns:
+            if made := choice.kernels():  # several where single accesses are kept
+                kernels[made[len(kernels) % len(made)]] = None
+            if len(kernels) == count:
+                break
+        return list(kernels)
+
     def make_programs(self, filters: Iterable[Sequence[str]], told: Told = unheard) -> None:
         """Makes the programs of all kernels that filters select, in several processes, and keeps them where
         `perfmodel.kernels.remembered_program.remembering` says so; there, `generate_kernels` finds them.
@@ -92,23 +147,13 @@ class KernelCollection:
         What is wrong with a filter or a program is left to be said there, and where programs are not kept nothing is
         made here.
         """
-        waiting: dict[tuple[str, ...], tuple[KernelGenerator, dict[str, str]]] = {}
+        programs: list[tuple[KernelGenerator, dict[str, str]]] = []
         for tags in filters:
             with suppress(PerfmodelError):
                 _, chosen, wanted = self._chosen(tags)
                 for generator in chosen:
-                    for variant in generator.variants(wanted):
-                        if is_to_be_kept(generator, variant):
-                            waiting[generator.name, *variant.values()] = generator, variant
-        if len(waiting) < FEWEST_APART:
-            return
-
-        def make(each: tuple[KernelGenerator, dict[str, str]]) -> None:
-            generator, variant = each
-            with suppress(PerfmodelError):
-                generator.make(variant)
-
-        side_by_side(make, list(waiting.values()), told=told)
+                    programs += [(generator, variant) for variant in generator.variants(wanted)]
+        _make(programs, told)
 
     def selected(self, tags: Sequence[str]) -> list[tuple[dict[str, str], list[dict[str, int]]]]:
         """Returns the variants that the tags select, each with its sizes, for which no program is made yet.
@@ -191,6 +236,24 @@ class KernelCollection:
 
     def __repr__(self) -> str:
         return brief(self, number_of(len(self.generators), "generator"), *sorted(self.generators))
+
+
+def _make(programs: Iterable[tuple[KernelGenerator, dict[str, str]]], told: Told) -> None:
+    """Makes programs that are to be kept, in several processes if there are enough of them."""
+    waiting = {
+        (generator.name, *variant.values()): (generator, variant)
+        for generator, variant in programs
+        if is_to_be_kept(generator, variant)
+    }
+    if len(waiting) < FEWEST_APART:
+        return
+
+    def make(each: tuple[KernelGenerator, dict[str, str]]) -> None:
+        generator, variant = each
+        with suppress(PerfmodelError):
+            generator.make(variant)
+
+    side_by_side(make, list(waiting.values()), told=told)
 
 
 def _none_selected(

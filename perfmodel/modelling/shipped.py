@@ -19,3 +19,12 @@ def default_models() -> list[str]:
     return [
         name for folder in registry.folders("models") for name in json.loads((folder / "defaults.json").read_text())
     ]
+
+
+def shipped_kinds() -> dict[str, set[str]]:
+    """Returns the kinds of devices, such as ``gpu``, that calibrations of each model come along for, by its name."""
+    kinds: dict[str, set[str]] = {}
+    for path in shipped_files():
+        device = json.loads(path.read_text(encoding="utf-8"))["device"]
+        kinds.setdefault(path.stem.partition("@")[0], set()).add(device["kind"])
+    return kinds

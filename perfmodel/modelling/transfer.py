@@ -133,7 +133,7 @@ def warn_of(calibration: Fitted) -> None:
     if facts and facts.kind == "cpu" and name == name_here():
         warning = (
             f"carried over from {origin} to this machine's {name} ({_basis(facts)}); calibrate it by 'perfmodel "
-            "reproduce cpu --device cpu', and give the calibration that it writes, for narrower intervals"
+            "calibrate --device cpu', in a minute or two, and give the calibration that it writes"
         )
     else:
         warning = (

@@ -13,6 +13,7 @@ import perfmodel as pm
 from perfmodel.basics.errors import TagError
 from perfmodel.cli.command_line import main
 from perfmodel.collection.auto_size import sizes_for
+from perfmodel.collection.kernel_generator import KernelGenerator
 from perfmodel.collection.verification import verify
 from perfmodel.device import Device
 from perfmodel.measuring.protocol import PROTOCOLS, launch_overhead, time_launch
@@ -239,3 +240,26 @@ def test_automatic_sizes_respect_memory_and_time(cpu: Device) -> None:
 def test_only_one_size_is_automatic(collection: pm.KernelCollection, cpu: Device) -> None:
     with pytest.raises(TagError, match="n and m of 'throughput' are both auto; give all but one by number"):
         collection.generate_kernels(["throughput", "n:auto", "m:auto"], cpu)
+
+
+def test_a_sample_takes_families_in_turn_and_is_always_the_same(
+    collection: pm.KernelCollection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filters = [["matmul_sq", "n:*", "tiled_prefetch:*"], ["global_copy", "loads:1,2", "n:1024"], ["empty", "n:*"]]
+    every = {kernel for tags in filters for kernel in collection.generate_kernels(tags)}
+    made: list[str] = []
+    kept = KernelGenerator.made
+
+    def noted(generator: KernelGenerator, *given: Any) -> list[pm.Kernel]:
+        made.append(generator.name)
+        return kept(generator, *given)
+
+    monkeypatch.setattr(KernelGenerator, "made", noted)
+    some = collection.sample_kernels(filters, 7)
+    assert len(made) == 7  # no program of the others is made
+    assert [kernel.name for kernel in some[:3]] == ["matmul_sq", "global_copy", "empty"]
+    assert set(some) < every
+    assert some == collection.sample_kernels(filters, 7) == collection.sample_kernels(filters, 9)[:7]
+    assert set(collection.sample_kernels(filters, 10**6)) == every
+    with pytest.raises(TagError, match="no tag 'loadz'"):
+        collection.sample_kernels([["global_copy", "loadz:1"]], 3)

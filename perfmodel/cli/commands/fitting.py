@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics import files
 from perfmodel.basics.errors import PerfmodelError
+from perfmodel.cli import completion
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import check_writable, sets_to_measure, store_beside
 from perfmodel.cli.options import Command, condition_options, json_option, kernel_options, tag_option
@@ -31,12 +32,24 @@ def add(command: Command) -> None:
     added = command(
         _calibrate,
         "calibrate",
-        "perfmodel calibrate 'p_madd * f_op_float32_madd' --tags matmul_sq n:256,512 --out madd.json",
+        "perfmodel calibrate --device cpu --out cpu.json",
     )
-    added.add_argument("model", help="model string, or @FILE that holds it")
-    measured = "the feature that the model gives (default: %(default)s)"
-    added.add_argument("--measured", default="f_cl_wall_time", metavar="FEATURE", help=measured)
-    kernel_options(added, "+", "--tags", action="append", required=True)
+    model = (
+        "model string, or @FILE that holds it, to be fitted from nothing to the kernels of --tags (default: the model "
+        "of any kernel, which learns from the times of a few)"
+    )
+    added.add_argument("model", nargs="?", help=model)
+    measured = "the feature that a model string gives (default: f_cl_wall_time)"
+    added.add_argument("--measured", metavar="FEATURE", help=measured)
+    prior = added.add_argument(
+        "--prior",
+        metavar="CALIBRATION",
+        help="without a model: what to begin with (default: what comes along for the device, or is carried over to it)",
+    )
+    completion.complete(prior, "calibrations")
+    few = "without a model and --tags: how many kernels to measure, of all families in turn (default: 400)"
+    added.add_argument("--kernels", type=int, metavar="N", help=few)
+    kernel_options(added, "+", "--tags", action="append", default=[])
     condition_options(added)
     added.add_argument("--out", default="calibration.json", help="file to write (default: %(default)s)")
     added.add_argument("--strict", action="store_true", help="fail where the measurements leave a parameter open")
@@ -58,13 +71,59 @@ def add(command: Command) -> None:
 
 
 def _calibrate(parsed: argparse.Namespace) -> None:
-    from perfmodel.modelling.calibration import Model  # keeps start-up quick
-    from perfmodel.modelling.feature_table import measure
-
-    model = Model(parsed.measured, _text(parsed.model), parameters=_parameters(parsed))
+    _check_together(parsed)
     check_writable(parsed.out)
     # What was measured is kept, also if the command is interrupted or the fit fails.
     parsed.store = parsed.store or store_beside(parsed.out)
+    if parsed.model is None:
+        _learn(parsed)
+    else:
+        _fit(parsed)
+
+
+def _check_together(parsed: argparse.Namespace) -> None:
+    """Refuses options that say nothing of what is asked for."""
+    if parsed.model is None:
+        given = {f"--{option}": getattr(parsed, option) for option, *_ in PARAMETER_OPTIONS}
+        given |= {"--measured": parsed.measured, "--strict": parsed.strict, "--free": parsed.free}
+        if wrong := next((option for option, value in given.items() if value), None):
+            raise PerfmodelError(f"{wrong} is for a model string, of which there is none; give one, or leave it out")
+        if parsed.tags and parsed.kernels is not None:
+            raise PerfmodelError("--tags and --kernels both say what to measure; leave one out")
+        return
+    if not parsed.tags:
+        raise PerfmodelError("a model string is fitted to kernels; select them by --tags, such as --tags matmul_sq")
+    given = {"--prior": parsed.prior, "--kernels": parsed.kernels}
+    if wrong := next((option for option, value in given.items() if value is not None), None):
+        raise PerfmodelError(f"{wrong} is for the model that comes along; leave it out, or the model string")
+
+
+def _learn(parsed: argparse.Namespace) -> None:
+    from perfmodel.modelling.calibration import calibration_called  # keeps start-up quick
+    from perfmodel.recipes.few_kernels import FEW, learned_here
+
+    prior = calibration_called(parsed.prior) if parsed.prior else None
+    kernels = list(chain(*sets_to_measure(parsed, parsed.tags, parsed.device))) if parsed.tags else None
+    found = learned_here(
+        kernels=kernels or (FEW if parsed.kernels is None else parsed.kernels),
+        prior=prior,
+        tell=printing.teller(parsed),
+        **_conditions(parsed),
+    )
+    found.after.save(parsed.out)
+    named = {"written": parsed.out, "store": parsed.store}
+    printing.found(
+        parsed,
+        lambda: named | {"learned": found.as_json()} | _calibration_data(found.after),
+        lambda: f"\n{found}\n\nwritten to {parsed.out}",
+    )
+
+
+def _fit(parsed: argparse.Namespace) -> None:
+    from perfmodel.modelling.calibration import Model  # keeps start-up quick
+    from perfmodel.modelling.feature_table import measure
+
+    model = Model(parsed.measured or "f_cl_wall_time", _text(parsed.model), parameters=_parameters(parsed))
     kernels = list(chain(*sets_to_measure(parsed, parsed.tags, parsed.device)))
     table = measure(kernels, model, **_conditions(parsed))
     calibration = model.fit(table, strict=parsed.strict, nonnegative=not parsed.free)

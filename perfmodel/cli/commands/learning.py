@@ -13,8 +13,8 @@ from perfmodel.cli.commands.selection import check_writable
 
 if TYPE_CHECKING:
     from perfmodel.interception.launches import Launches
-    from perfmodel.interception.learning import Learned
     from perfmodel.modelling.calibration import Calibration
+    from perfmodel.modelling.learned import Learned
 
 OPTION = "--learn"
 

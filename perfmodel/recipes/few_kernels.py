@@ -1,0 +1,156 @@
+"""Calibrates a device by the times of a few kernels, beginning with what is known of it before.
+
+A calibration that comes along, be it of this device or carried over to it by its specification, is the prior; some
+kernels of its model's measurement set, of all families in turn, are measured; and what their times say makes the
+posterior (`perfmodel.modelling.learning`). That takes a minute or two where a fit from nothing takes a quarter of an
+hour, and on kernels of others it is nearly as good (docs/cpu-model.md).
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from perfmodel.basics.brief import number_of
+from perfmodel.basics.errors import CalibrationError
+from perfmodel.basics.progress import showing
+from perfmodel.basics.provenance import versions
+from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
+from perfmodel.counting.counts import CountingWarning
+from perfmodel.device import Device, find_device
+from perfmodel.kernels.kernel import Kernel, as_kernels
+from perfmodel.kernels.remembered_program import remembering
+from perfmodel.measuring.store import Store, looked_into
+from perfmodel.modelling.calibration import Calibration, Model
+from perfmodel.modelling.feature_table import measure
+from perfmodel.modelling.learned import Learned, learned_from
+from perfmodel.modelling.learning import loosened
+from perfmodel.modelling.shipped import default_models, shipped_kinds
+from perfmodel.modelling.transfer import SPECIFICATION
+from perfmodel.recipes.recipe import Recipe, TagFilter, recipe
+
+FEW = 400
+"""So many kernels are measured by default, some eight of each family."""
+OUTPUT = "f_cl_wall_time"
+SPREADS = {"cpu": 0.3, "gpu": 0.1}
+"""The standard deviation of prices' logarithms from day to day, and between two devices of a kind. An EPYC that other
+machines share was calibrated on two days: the root mean square of 37 prices' changes was 0.32, of which the fits' own
+errors are 0.13; a GPU is nobody else's."""
+
+
+def calibrate(
+    device: Device | str | None = None,
+    kernels: int | Kernel | Iterable[Kernel] = FEW,
+    *,
+    prior: Calibration | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
+    protocol: str | None = None,
+    progress: bool | None = None,
+) -> Calibration:
+    """Returns a calibration of a device by the times of a few kernels, which are measured here.
+
+    >>> calibration = perfmodel.calibrate("cpu")
+    >>> calibration.save("cpu.json")
+
+    Args:
+        device: as for `perfmodel.measure`.
+        kernels: how many of the default model's measurement set are measured, of all families in turn; or kernels of
+            your own.
+        prior: the calibration to begin with; by default the one that comes along for this device, or is carried over
+            to it.
+        store, protocol, progress: as for `perfmodel.measure`.
+
+    Raises:
+        CalibrationError: nothing is known of such a device beforehand, or no kernel's time could be learned from.
+        DeviceError, MeasurementError, StoreError: as `perfmodel.measure` does.
+    """
+    return learned_here(device, kernels, prior=prior, store=store, protocol=protocol, progress=progress).after
+
+
+def learned_here(
+    device: Device | str | None = None,
+    kernels: int | Kernel | Iterable[Kernel] = FEW,
+    *,
+    prior: Calibration | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
+    protocol: str | None = None,
+    progress: bool | None = None,
+    tell: Callable[[str], None] = lambda message: None,
+) -> Learned:
+    """Returns what `calibrate` gives, with what it was before and what was not learned from.
+
+    Args:
+        tell: is given a line before each step.
+    """
+    with looked_into(store) as known:
+        target = find_device(device, known.devices())
+    before = loosened(prior or _known_of(target), SPREADS.get(target.kind, max(SPREADS.values())))
+    conditions: dict[str, Any] = {"device": target, "store": store, "progress": progress}
+    chosen = _sample(kernels, conditions, protocol, tell) if isinstance(kernels, int) else as_kernels(kernels)
+    tell(f"measuring {number_of(len(chosen), 'kernel')} on {target.name}")
+    table = measure(chosen, Model(OUTPUT, "p_time"), protocol=protocol or "unified", **conditions)
+    left_out: dict[str, str] = {}
+    timed: list[tuple[str, Kernel, float]] = []
+    for kernel, name, seconds, flags in zip(chosen, table.index, table[OUTPUT], table["flags"], strict=True):
+        if np.isfinite(seconds):
+            timed.append((name, kernel, float(seconds)))
+        else:
+            left_out[name] = ", ".join(flags)
+    tell("counting them, and learning from their times")
+    with warnings.catch_warnings():
+        if isinstance(kernels, int):  # what data decide of them was counted with random data for the prior, too
+            warnings.simplefilter("ignore", CountingWarning)
+        found = learned_from(before, timed, left_out, progress)
+    if not found.kernels:
+        raise CalibrationError(f"{'; '.join(str(found).splitlines())}; give other kernels, or another prior")
+    said = {SPECIFICATION: before.device[SPECIFICATION]} if SPECIFICATION in before.device else {}
+    after = replace(
+        found.after,
+        device={**table.attrs["device"], **said},
+        protocol=dict(table.attrs["protocol"]),
+        report=str(found),
+        versions=versions(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    return replace(found, after=after)
+
+
+def _known_of(device: Device) -> Calibration:
+    """Returns the calibration that comes along for a device, or is carried over to it."""
+    return Calibration.shipped(device="cpu" if device.kind == "cpu" and device.is_here else device.name)
+
+
+def _sample(
+    count: int, conditions: Mapping[str, Any], protocol: str | None, tell: Callable[[str], None]
+) -> list[Kernel]:
+    """Returns so many kernels of the measurement set of the device's default model."""
+    if isinstance(count, bool) or count < 1:
+        raise CalibrationError(f"{count!r} kernels teach nothing; give 1 or more, such as {FEW}")
+    chosen = _recipe_for(conditions["device"])
+    collection = KernelCollection(ALL_GENERATORS)
+
+    def seconds_of(tags: TagFilter) -> float:
+        kernels = collection.generate_kernels(tags, conditions["device"])
+        table = measure(kernels, Model(OUTPUT, "p_time"), protocol=protocol or chosen.protocol, **conditions)
+        return float(table[OUTPUT].iloc[0])
+
+    tell("choosing sizes for this device, and making the kernels' code")
+    with remembering(), showing("making code", conditions["progress"]) as told:
+        return collection.sample_kernels(chosen.measurement_tags(seconds_of), count, conditions["device"], told)
+
+
+def _recipe_for(device: Device) -> Recipe:
+    kinds = shipped_kinds()
+    for name in default_models():
+        if device.kind in kinds.get(name, ()):
+            return recipe(name)
+    raise CalibrationError(
+        f"no model is the default for {device.name}, which is of the kind {device.kind!r}; fit one of your own to "
+        "kernels that you choose, by Model(…).fit(measure(…))"
+    )
