@@ -243,6 +243,15 @@ template <typename T> __host__ __device__ T abs(const complex<T> &z) { return ab
 } }
 """
 """Sources that use all of std see the magnitudes of CUDA's own standard library beside those that compilers know."""
+_UNMASKED = "#pragma once\n" + "".join(
+    f"template <typename T> __device__ __forceinline__ T __shfl{way}(T value, {type_} to, int width = warpSize) "
+    f"{{ return __shfl{way}_sync(__activemask(), value, to, width); }}\n"
+    for way, type_ in (("", "int"), ("_up", "unsigned"), ("_down", "unsigned"), ("_xor", "int"))
+)
+_UNMASKED += "".join(
+    f"__device__ __forceinline__ {type_} __{name}(int holds) {{ return __{name}_sync(__activemask(), holds); }}\n"
+    for name, type_ in (("ballot", "unsigned"), ("any", "int"), ("all", "int"))
+)
 _LAUNCHES = """#pragma once
 __device__ inline void cudaGridDependencySynchronize() {}
 __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {}
@@ -268,6 +277,8 @@ _EMPTY = (
 _ALLOCATIONS = "#pragma once\nnamespace std { using ::malloc; using ::free; }\n"
 ONE_ABS = "one_abs.h"
 """The header that leaves one function for the magnitude of a number."""
+UNMASKED = "unmasked.h"
+"""The header with the functions of warps as they were before architectures that need masks."""
 HEADERS: Mapping[str, str] = {
     **dict.fromkeys(_EMPTY, "#pragma once\n"),
     **dict.fromkeys(("stddef.h", "cstddef"), "#pragma once\n"),
@@ -282,6 +293,7 @@ HEADERS: Mapping[str, str] = {
     "algorithm": _ALGORITHM,
     "thrust/complex.h": _COMPLEX,
     ONE_ABS: _ONE_ABS,
+    UNMASKED: _UNMASKED,
     "functional": _FUNCTIONAL,
     "cub/cub.cuh": _CUB,
     "cuda_device_runtime_api.h": _LAUNCHES,

@@ -136,6 +136,17 @@ READ = {
         "next_of(3)",
         4,
     ),
+    "headers for the host that the toolkit has": (
+        "#include <driver_functions.h>\n#include <vector>\nvoid host(std::vector<int> &of) { of.clear(); }",
+        "7",
+        7,
+    ),
+    "functions of warps without a mask": (
+        """#include <vector>
+        __device__ int all_of(int n) { for (int d = 16; d; d /= 2) n += __shfl_down(n, d); return __shfl(n, 0); }""",
+        "all_of(3) + __popc(__ballot(1)) + __any(0) + 10 * __all(1) - __shfl_xor(2, 1, 16)",
+        3 * 32 + 1 + 10 - 2,
+    ),
     "functions of C++'s library by C's names": ("#include <cmath>", "int(std::cosf(0.0f) + std::asinh(0.0))", 1),
 }
 
@@ -221,6 +232,15 @@ REFUSED = {
     "what a build defines": (
         "#include <strings.h>\n__global__ void f(int *x) { x[0] = WIDTH; }",
         'identifier "WIDTH" is undefined; if builds define it, give the option -DWIDTH=…',
+    ),
+    "a type that a build defines": (
+        "__global__ void f(real *x) { x[0] = 1; }",
+        'identifier "real" is undefined; if builds define it, give the option -Dreal=…',
+    ),
+    "a type under a condition": (
+        "#include <fft.h>\n#if PRECISION == 1\ntypedef float real;\n#elif PRECISION == 2\ntypedef double real;\n#endif\n"
+        "__global__ void f(real *x) { x[0] = 1; }",
+        "identifier \"real\" is undefined: it is defined under '#if PRECISION == 1', which does not hold; give the option",
     ),
     "a name space that is not there": (
         "#include <glm/glm.hpp>\n__global__ void f(glm::vec3 *x) { x[0].x = 1; }",
