@@ -16,10 +16,28 @@ _WHOLE += "typedef unsigned char uchar; typedef unsigned short ushort; typedef u
 _WHOLE += "typedef unsigned long ulong; typedef int64_t intptr_t; typedef uint64_t uintptr_t;\n"
 _WHOLE += "typedef unsigned char u_char; typedef unsigned short u_short; typedef unsigned int u_int;\n"
 _LIMITS = """
+#define CHAR_BIT 8
+#define SCHAR_MAX 127
+#define SCHAR_MIN (-128)
+#define CHAR_MAX 127
+#define CHAR_MIN (-128)
+#define UCHAR_MAX 255
+#define SHRT_MAX 32767
+#define SHRT_MIN (-32768)
+#define USHRT_MAX 65535
 #define INT_MAX 2147483647
 #define INT_MIN (-INT_MAX - 1)
 #define UINT_MAX 4294967295u
+#define LONG_MAX 9223372036854775807l
+#define LONG_MIN (-LONG_MAX - 1)
+#define ULONG_MAX 18446744073709551615ul
 #define LLONG_MAX 9223372036854775807ll
+#define LLONG_MIN (-LLONG_MAX - 1)
+#define ULLONG_MAX 18446744073709551615ull
+#define FLT_DIG 6
+#define DBL_DIG 15
+#define FLT_MANT_DIG 24
+#define DBL_MANT_DIG 53
 #define FLT_MAX 3.402823466e+38f
 #define FLT_MIN 1.175494351e-38f
 #define FLT_EPSILON 1.192092896e-07f
@@ -319,20 +337,33 @@ _FOR_GRAPHICS = re.compile(
 )
 
 
+_OF_PROGRAMS = re.compile(
+    r"^(?:.*/)?(?:(?:fmt|spdlog|nlohmann|yaml-cpp|gtest|gmock|catch2|benchmark|CLI|glog|gflags|rapidjson|cereal)/.*"
+    r"|(?:json|catch|doctest|cxxopts|argparse|CLI11)\.h(?:pp)?)$"
+)
+"""Libraries of whole programs: what they write and read, their options and tests."""
+
+
 def is_for_the_host(header: str) -> bool:
     """Returns whether a header is one of NVIDIA's for functions of the host, which its runtime compiler may not
     understand: kernels get on without it, even if it is there."""
-    return bool(_FOR_THE_HOST.match(header)) or is_for_graphics(header)
+    return bool(_FOR_THE_HOST.match(header)) or is_never_read(header)
+
+
+def is_never_read(header: str) -> bool:
+    """Returns whether a header is one of a library for programs or for windows and what is drawn in them, large and
+    for the host."""
+    return is_for_graphics(header) or bool(_OF_PROGRAMS.match(header))
 
 
 def is_for_graphics(header: str) -> bool:
-    """Returns whether a header is one of a library for windows and what is drawn in them, large and for the host."""
+    """Returns whether a header is one of a library for windows and what is drawn in them."""
     return bool(_FOR_GRAPHICS.match(header))
 
 
 def is_of_a_library(header: str) -> bool:
     """Returns whether a header is one of C, C++ or a library for the host, of which kernels need nothing."""
-    return bool(_OF_LIBRARIES.match(header) or _OF_OTHERS.match(header)) or is_for_graphics(header)
+    return bool(_OF_LIBRARIES.match(header) or _OF_OTHERS.match(header)) or is_never_read(header)
 
 
 def may_be_needed(header: str) -> bool:

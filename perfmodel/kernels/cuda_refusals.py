@@ -102,7 +102,8 @@ def _conditions(source: str, place: int) -> list[str]:
         elif found:
             found[-1] = f"{found[-1].partition(', then ')[0]}, then {' '.join(match[0].split())}"
     guards = {f"#ifndef {name}" for name in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", source, re.MULTILINE)}
-    return [each for each in found if each not in guards][-2:]
+    found = [each for each in found if each not in guards]
+    return [each for each in found if not each.startswith("#ifndef") or ", then" in each][-2:] or found[-2:]
 
 
 def _remedy(missing: Sequence[str]) -> str:

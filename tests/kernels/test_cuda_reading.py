@@ -147,6 +147,11 @@ READ = {
         "all_of(3) + __popc(__ballot(1)) + __any(0) + 10 * __all(1) - __shfl_xor(2, 1, 16)",
         3 * 32 + 1 + 10 - 2,
     ),
+    "limits of whole numbers": (
+        "#include <climits>\n#include <cfloat>",
+        "USHRT_MAX + SHRT_MIN + CHAR_BIT + (LONG_MAX > INT_MAX) + (ULLONG_MAX > LLONG_MAX) + FLT_DIG",
+        65535 - 32768 + 8 + 1 + 1 + 6,
+    ),
     "functions of C++'s library by C's names": ("#include <cmath>", "int(std::cosf(0.0f) + std::asinh(0.0))", 1),
 }
 
@@ -182,6 +187,16 @@ def test_headers_that_include_each_other_often_are_read_once(tmp_path: Path) -> 
         (tmp_path / f"level{level}.h").write_text(own)
     (tmp_path / "some.cu").write_text(f'#include "level23.h"\n#define VALUE level23 + level0\n{KERNEL}')
     assert numbers_of(tmp_path / "some.cu") == [23]
+
+
+def test_libraries_of_programs_are_never_looked_into(tmp_path: Path) -> None:
+    (tmp_path / "spdlog").mkdir()
+    (tmp_path / "spdlog" / "spdlog.h").write_text("namespace {{ not C++ at all\n")
+    (tmp_path / "some.cu").write_text(
+        f'#include "spdlog/spdlog.h"\n#include <fmt/core.h>\nvoid host() {{ spdlog::info("all"); }}\n'
+        f"#define VALUE 3\n{KERNEL}"
+    )
+    assert numbers_of(tmp_path / "some.cu") == [3]
 
 
 def test_a_header_under_a_condition_that_does_not_hold_is_included_later(tmp_path: Path) -> None:
