@@ -19,6 +19,7 @@ from perfmodel.kernels.cuda_declarations import (
     UNNAMED,
     base_name,
     code_of_kernel,
+    with_plain_lambdas,
     without,
     without_refusals,
     without_unmentioned,
@@ -53,11 +54,12 @@ _WORDS_OF_GCC = (
     *("-D__inline__=inline", "-D__inline=inline", "-D__const=const", "-D__signed__=signed"),
 )
 _OF_NVCC = "-D__NVCC__=1"
-_OF_STD = [f"--pre-include={header}" for header in ("limits", "algorithm")]
+_OF_STD = [f"--pre-include={header}" for header in ("limits", "algorithm", "functional")]
 _OF_ONE_ABS = f"--pre-include={ONE_ABS}"
 _OF_UNMASKED = f"--pre-include={UNMASKED}"
 _IS_UNMASKED = re.compile(r'identifier "__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)" is undefined')
 _ONLY_FOR_THE_HOST = "explicitly marked as a __host__ function"
+_OF_LAMBDAS = "annotation on lambda"
 _TWO_ABS = 'more than one instance of overloaded function "abs"'
 _MISTAKE = re.compile(r"^/?(.*?)\((\d+)\): (?:catastrophic )?error\b:?\s*(.*)$", re.MULTILINE)
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
@@ -167,6 +169,11 @@ def _compile_kernel_alone(
         if any(_IS_UNMASKED.search(said) for *_, said in mistakes) and _OF_UNMASKED not in given:
             given.append(_OF_UNMASKED)
             continue
+        if any(_OF_LAMBDAS in said for *_, said in mistakes):
+            plain = with_plain_lambdas(text)
+            if plain != text:
+                text = plain
+                continue
         if _not_found(headers) and any("#error directive" in said for *_, said in mistakes):
             text = without_refusals(text)
             continue

@@ -170,7 +170,11 @@ _FUNCTIONAL += "".join(
     )
     for name, sign in signs.items()
 )
-_FUNCTIONAL += "}\n"
+_FUNCTIONAL += """template <typename A, typename R> struct unary_function { typedef A argument_type; typedef R result_type; };
+template <typename A, typename B, typename R> struct binary_function {
+  typedef A first_argument_type; typedef B second_argument_type; typedef R result_type; };
+}
+"""
 _HANDLES = """
 #ifndef HOST_HANDLES
 #define HOST_HANDLES

@@ -49,8 +49,10 @@ def refusal(log: str, source: str, kernel: str, file: str, not_found: Sequence[s
         conditions = " and ".join(map(repr, under))
         return f"{said}: it is defined under {conditions}, which does not hold; give the option -D… for it"
     missing = sorted(filter(may_be_needed, not_found), key=is_of_a_library)[:_MOST_NAMED]
-    by_option = undefined is not None and undefined[1] != name and all(map(is_of_a_library, missing))
-    option = f"; if builds define it, give the option -D{undefined[1]}=…" if by_option and undefined else ""
+    option = ""
+    may_be_option = not missing or (undefined is not None and undefined[1].isupper())
+    if undefined and undefined[1] != name and may_be_option and all(map(is_of_a_library, missing)):
+        option = f"; if builds define it, give the option -D{undefined[1]}=…"
     return f"{said}{option}{_remedy(missing)}"
 
 

@@ -147,6 +147,23 @@ READ = {
         "all_of(3) + __popc(__ballot(1)) + __any(0) + 10 * __all(1) - __shfl_xor(2, 1, 16)",
         3 * 32 + 1 + 10 - 2,
     ),
+    "lambdas for the host and the device": (
+        """#include <vector>
+        template <typename F> __device__ int twice(F of) { return of(1) + of(2); }
+        template <typename F> __global__ void each(F of, int *x) { x[0] = of(3); }
+        void host(int *x) { each<<<1, 1>>>([=] __host__ __device__(int n) { return n; }, x); }
+        __device__ int three() { return twice([] __host__ __device__(int n) { return n; }); }""",
+        "three()",
+        3,
+    ),
+    "classes of functions of old libraries": (
+        """#include <functional>
+        struct Twice : public std::unary_function<int, int> { __device__ int operator()(int n) const { return 2 * n; } };
+        struct Sum : std::binary_function<int, int, int> {
+          __device__ result_type operator()(int a, int b) const { return a + b; } };""",
+        "Sum()(Twice()(3), 1)",
+        7,
+    ),
     "limits of whole numbers": (
         "#include <climits>\n#include <cfloat>",
         "USHRT_MAX + SHRT_MIN + CHAR_BIT + (LONG_MAX > INT_MAX) + (ULLONG_MAX > LLONG_MAX) + FLT_DIG",

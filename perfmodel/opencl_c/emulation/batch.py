@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation.access_handlers import Handler
@@ -18,6 +17,7 @@ from perfmodel.opencl_c.emulation.atomics import AtomicHandler
 from perfmodel.opencl_c.emulation.batch_context import Context
 from perfmodel.opencl_c.emulation.code_generation import Code
 from perfmodel.opencl_c.emulation.collectives import Teams, collective
+from perfmodel.opencl_c.emulation.endless import EndlessError
 from perfmodel.opencl_c.emulation.expression_code import plain
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolation, Watch
 from perfmodel.opencl_c.emulation.findings import FindingLog
@@ -138,7 +138,7 @@ class Emulator:
         """Runs all groups of the batch to their end.
 
         Raises:
-            EmulationError: the steps were not enough.
+            EndlessError: the steps were not enough.
         """
         with np.errstate(all="ignore"):
             steps_left, work_left = self._function(steps)
@@ -305,10 +305,7 @@ class Emulator:
         has grown. Returns the steps that may be left when it comes again."""
         if steps < 0:
             loop = next(loop for loop in walks.loops(self.kernel.body) if loop.number == number)
-            raise EmulationError(
-                f"{loop.place}: the emulation of kernel '{self.kernel.name}' took all its steps, the "
-                f"last ones in the loop of '{loop.name}'; raise steps=... if it is meant to run that long"
-            )
+            raise EndlessError(self.kernel.name, loop.name, str(loop.place))
         if len(self.context.log) > self.races.most_logged:
             self.races.shorten()
         return self.waiting.look(steps, number, mask, values)
