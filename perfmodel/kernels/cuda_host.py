@@ -170,7 +170,8 @@ _FUNCTIONAL += "".join(
     )
     for name, sign in signs.items()
 )
-_FUNCTIONAL += """template <typename A, typename R> struct unary_function { typedef A argument_type; typedef R result_type; };
+_FUNCTIONAL += """
+template <typename A, typename R> struct unary_function { typedef A argument_type; typedef R result_type; };
 template <typename A, typename B, typename R> struct binary_function {
   typedef A first_argument_type; typedef B second_argument_type; typedef R result_type; };
 }

@@ -26,9 +26,6 @@ MOST_WORK_FOR_DATA = 150_000
 """So many statements and accesses of few work-items are emulated with the usual budget to see what data decide, for
 about a second, before some iterations of long loops stand for the others."""
 
-MOST_STEPS_FOR_DATA = 200_000
-"""So many blocks of loops are executed with the usual budget: loops that data end go on no longer."""
-
 
 @dataclass(frozen=True)
 class Seen:
@@ -53,7 +50,6 @@ def seen(kernel: BoundKernel, arrays: Mapping[str, Any] | None, groups: str, see
     program = kernel.program.as_opencl()
     budget = program.budget
     options: dict[str, Any] = {"groups": groups, "seed": seed, "work": budget * MOST_WORK_FOR_DATA}
-    options["steps"] = int(budget * MOST_STEPS_FOR_DATA)
     try:
         profile = large_enough(
             groups,

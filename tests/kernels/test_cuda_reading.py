@@ -158,7 +158,8 @@ READ = {
     ),
     "classes of functions of old libraries": (
         """#include <functional>
-        struct Twice : public std::unary_function<int, int> { __device__ int operator()(int n) const { return 2 * n; } };
+        struct Twice : public std::unary_function<int, int> {
+          __device__ int operator()(int n) const { return 2 * n; } };
         struct Sum : std::binary_function<int, int, int> {
           __device__ result_type operator()(int a, int b) const { return a + b; } };""",
         "Sum()(Twice()(3), 1)",
@@ -270,9 +271,10 @@ REFUSED = {
         'identifier "real" is undefined; if builds define it, give the option -Dreal=…',
     ),
     "a type under a condition": (
-        "#include <fft.h>\n#if PRECISION == 1\ntypedef float real;\n#elif PRECISION == 2\ntypedef double real;\n#endif\n"
+        "#include <fft.h>\n#if PRECISION == 1\ntypedef float real;\n"
+        "#elif PRECISION == 2\ntypedef double real;\n#endif\n"
         "__global__ void f(real *x) { x[0] = 1; }",
-        "identifier \"real\" is undefined: it is defined under '#if PRECISION == 1', which does not hold; give the option",
+        "identifier \"real\" is undefined: it is defined under '#if PRECISION == 1', which does not hold; give the",
     ),
     "a name space that is not there": (
         "#include <glm/glm.hpp>\n__global__ void f(glm::vec3 *x) { x[0].x = 1; }",

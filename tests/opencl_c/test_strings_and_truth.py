@@ -42,7 +42,7 @@ def test_they_are_read_emulated_and_counted() -> None:
 
 def test_a_device_says_the_same(cpu: Device) -> None:
     text = np.resize(np.frombuffer(b"ababcabcaa", np.uint8), 66)
-    arrays = {"text": text, "found": np.zeros(64, np.uint8), "letters": np.zeros(64, np.int32)}
+    arrays: dict[str, np.ndarray] = {"text": text, "found": np.zeros(64, np.uint8), "letters": np.zeros(64, np.int32)}
     expected = run_launch(kernel().launch(), cpu, arrays)
     found = pm.emulate(kernel(), {"text": text}, groups="all")
     for name in ("found", "letters"):

@@ -36,6 +36,11 @@ from perfmodel.opencl_c.types import Pointer, Vector, element_of
 
 _TWICE = 2048
 """Numpy takes twice as long for so many lanes as for one."""
+MOST_BUDGETS = 15
+"""Where some iterations may stand for others, loops that data or their own state end go on for so many times the work
+after which these do."""
+LEAST_WORK = 1_500_000
+"""They go on for so much work in any case, some ten seconds."""
 _UNLIMITED = 1e15
 """Stands for work without a limit, so that what was done of it is known."""
 _MOST_LANES = 1 << 20
@@ -121,6 +126,7 @@ class Emulator:
         self.thinning = Thinning(self.recorder, self.layout, self._work, seed=0)
         names = self._names
         names["most_work"], names["late_work"] = self._work, -LATER * self._work
+        names["least_work"] = self._least_work = -max(MOST_BUDGETS * self._work, LEAST_WORK / self._cost)
         names["most_logged"] = self.races.most_logged
         for number, register in enumerate(self.kernel.registers):
             names[f"start_{number}"] = self._start(register)
@@ -300,10 +306,10 @@ class Emulator:
     def _thin(self, number: int, *state: Any) -> tuple[Turn, tuple[Values, ...] | None]:
         return self.thinning.iteration(self.code.rough_plans[number], *state)
 
-    def _turned(self, steps: int, number: int, mask: Mask, values: tuple[Values, ...]) -> int:
+    def _turned(self, steps: int, work: float, number: int, mask: Mask, values: tuple[Values, ...]) -> int:
         """Does what a loop does now and then: it stops if it took too long or waits for ever, and looks at a log that
         has grown. Returns the steps that may be left when it comes again."""
-        if steps < 0:
+        if steps < 0 or work < self._least_work:
             loop = next(loop for loop in walks.loops(self.kernel.body) if loop.number == number)
             raise EndlessError(self.kernel.name, loop.name, str(loop.place))
         if len(self.context.log) > self.races.most_logged:
