@@ -146,11 +146,15 @@ struct BFloat16 : __nv_bfloat16 {{
   __host__ __device__ operator __nv_bfloat16() const {{ return static_cast<const __nv_bfloat16 &>(*this); }}
 }};
 }}
-namespace at {{ using c10::Half; using c10::BFloat16; }}
+template <typename T> __host__ __device__ constexpr T THCCeilDiv(T a, T b) {{ return (a + b - 1) / b; }}
+namespace at {{
+using c10::Half; using c10::BFloat16;
+template <typename T> __host__ __device__ constexpr T ceil_div(T a, T b) {{ return (a + b - 1) / b; }}
+}}
 namespace torch {{ using c10::Half; using c10::BFloat16; }}
 #endif
 """
-"""PyTorch's headers with the types that its extensions' kernels know."""
+"""PyTorch's headers with the types and functions that its extensions' kernels know."""
 _ALGORITHM = """#pragma once
 namespace std {
 template <typename T> __host__ __device__ constexpr const T &max(const T &a, const T &b) { return a < b ? b : a; }

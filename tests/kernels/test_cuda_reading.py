@@ -165,6 +165,11 @@ READ = {
         "Sum()(Twice()(3), 1)",
         7,
     ),
+    "quotients that PyTorch rounds up": (
+        "#include <ATen/ATen.h>\n#include <THC/THCDeviceUtils.cuh>",
+        "THCCeilDiv(9, 4) + 10 * at::ceil_div(8, 4)",
+        23,
+    ),
     "limits of whole numbers": (
         "#include <climits>\n#include <cfloat>",
         "USHRT_MAX + SHRT_MIN + CHAR_BIT + (LONG_MAX > INT_MAX) + (ULLONG_MAX > LLONG_MAX) + FLT_DIG",

@@ -37,8 +37,8 @@ from perfmodel.opencl_c.types import Pointer, Vector, element_of
 _TWICE = 2048
 """Numpy takes twice as long for so many lanes as for one."""
 MOST_BUDGETS = 15
-"""Where some iterations may stand for others, loops that data or their own state end go on for so many times the work
-after which these do."""
+"""Loops that data or their own state end go on for so many times the work after which iterations of others stand for
+the rest."""
 LEAST_WORK = 1_500_000
 """They go on for so much work in any case, some ten seconds."""
 _UNLIMITED = 1e15
