@@ -9,6 +9,9 @@ from perfmodel.device import Device
 from perfmodel.measuring.protocol import run_launch
 
 SOURCE = """
+#define WHOLE_2(bits) unsigned __INT##bits##_TYPE__
+#define WHOLE(bits) WHOLE_2(bits)
+typedef WHOLE(__INTPTR_WIDTH__) address;
 typedef __UINT8_TYPE__ letter;
 typedef __SIZE_TYPE__ index;
 int same(global const letter *text, constant char *word, int n)
@@ -20,8 +23,8 @@ int same(global const letter *text, constant char *word, int n)
 }
 kernel void k(global const letter *text, global bool *found, global int *letters)
 {
-    const index i = get_global_id(0);
-    found[i] = same(text + i, "ab" "c", 3);
+    const address i = get_global_id(0);
+    found[i] = same(text + (index)i, "ab" "c", 3);
     letters[i] = "xyz"[i % 3];
 }"""
 

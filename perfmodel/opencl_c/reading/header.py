@@ -85,6 +85,10 @@ __UINT8_TYPE__ unsigned char
 __UINT16_TYPE__ unsigned short
 __UINT32_TYPE__ unsigned int
 __UINT64_TYPE__ unsigned long
+__INTPTR_WIDTH__ 64
+__SIZE_WIDTH__ 64
+__INT_WIDTH__ 32
+__LONG_WIDTH__ 64
 __CHAR_BIT__ 8
 __INT_MAX__ 2147483647
 __LONG_MAX__ 0x7fffffffffffffffL
