@@ -19,6 +19,7 @@ from perfmodel.kernels.cuda_declarations import (
     UNNAMED,
     base_name,
     code_of_kernel,
+    with_plain_lambdas,
     without,
     without_refusals,
     without_unmentioned,
@@ -27,6 +28,7 @@ from perfmodel.kernels.cuda_host import (
     HEADERS,
     ONE_ABS,
     PRE_INCLUDED,
+    UNMASKED,
     is_for_the_host,
     stand_in,
 )
@@ -52,8 +54,12 @@ _WORDS_OF_GCC = (
     *("-D__inline__=inline", "-D__inline=inline", "-D__const=const", "-D__signed__=signed"),
 )
 _OF_NVCC = "-D__NVCC__=1"
-_OF_STD = [f"--pre-include={header}" for header in ("limits", "algorithm")]
+_OF_STD = [f"--pre-include={header}" for header in ("limits", "algorithm", "functional")]
 _OF_ONE_ABS = f"--pre-include={ONE_ABS}"
+_OF_UNMASKED = f"--pre-include={UNMASKED}"
+_IS_UNMASKED = re.compile(r'identifier "__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)" is undefined')
+_ONLY_FOR_THE_HOST = "explicitly marked as a __host__ function"
+_OF_LAMBDAS = "annotation on lambda"
 _TWO_ABS = 'more than one instance of overloaded function "abs"'
 _MISTAKE = re.compile(r"^/?(.*?)\((\d+)\): (?:catastrophic )?error\b:?\s*(.*)$", re.MULTILINE)
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
@@ -141,7 +147,11 @@ def _compile_kernel_alone(
         if missing := [found for *_, said in mistakes for found in _NOT_FOUND.findall(said)]:
             headers.update({each: stand_in(each) for each in missing})
             continue
-        within = [file.rpartition("/")[2] for file, *_ in mistakes if is_for_the_host(file)]
+        within = [
+            file.rpartition("/")[2]
+            for file, _, said in mistakes
+            if is_for_the_host(file) or (_ONLY_FOR_THE_HOST in said and any(map(file.startswith, own)))
+        ]
         if any(each not in headers for each in within):
             headers.update({each: stand_in(each) for each in within})
             continue
@@ -156,6 +166,14 @@ def _compile_kernel_alone(
         if any(_TWO_ABS in said for *_, said in mistakes) and _OF_ONE_ABS not in given:
             given.append(_OF_ONE_ABS)
             continue
+        if any(_IS_UNMASKED.search(said) for *_, said in mistakes) and _OF_UNMASKED not in given:
+            given.append(_OF_UNMASKED)
+            continue
+        if any(_OF_LAMBDAS in said for *_, said in mistakes):
+            plain = with_plain_lambdas(text)
+            if plain != text:
+                text = plain
+                continue
         if _not_found(headers) and any("#error directive" in said for *_, said in mistakes):
             text = without_refusals(text)
             continue

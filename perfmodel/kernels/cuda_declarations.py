@@ -27,6 +27,7 @@ _GOES_ON = re.compile(r"\s*[;{(]")
 _VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
 _MARK = re.compile(r"[;{}(]")
 _OPERATOR = "operator"
+_OF_LAMBDA = re.compile(r"(?<=\])[ \t]*(?:__(?:host|device)__[ \t]*)+(?=[({])")
 _LINE = re.compile(r'^\s*#line (\d+)(?: "(.*)")?')
 
 
@@ -265,6 +266,11 @@ def _blanked(source: str, spans: Sequence[tuple[int, int]]) -> str:
 def without_refusals(source: str) -> str:
     """Returns a source without its ``#error`` lines, which headers that are not there may bring about."""
     return re.sub(r"^[ \t]*#[ \t]*error\b[^\n]*", lambda match: " " * len(match[0]), source, flags=re.MULTILINE)
+
+
+def with_plain_lambdas(source: str) -> str:
+    """Returns a source whose lambdas say nothing of the host and the device, as all code is for the device anyway."""
+    return _OF_LAMBDA.sub(lambda match: " " * len(match[0]), source)
 
 
 def _offsets(source: str, places: Sequence[tuple[str, int]]) -> list[int]:

@@ -15,7 +15,7 @@ from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError
 from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct, check_known
 from perfmodel.kernels.array_contents import ArrayContents, said_of_array
 from perfmodel.kernels.cuda_declarations import full_name
-from perfmodel.kernels.cuda_host import is_for_graphics, is_of_a_library
+from perfmodel.kernels.cuda_host import is_never_read, is_of_a_library
 from perfmodel.kernels.cuda_refusals import NAMES, not_named
 from perfmodel.kernels.cuda_source import DeclaredArgument, arguments_of, kernels_in, template_parameters, without_types
 from perfmodel.kernels.given_arguments import names_in
@@ -207,9 +207,9 @@ def cuda_text(source: str | Path, folders: Sequence[str | Path] = ()) -> str:
         KernelError: for a file that cannot be read.
     """
     if isinstance(source, str) and ("{" in source or "\n" in source):
-        return included(source, list(map(Path, folders)), is_marked=True, stays=is_for_graphics)
+        return included(source, list(map(Path, folders)), is_marked=True, stays=is_never_read)
     path = Path(source)
-    return included(text_of(path), [path.parent, *map(Path, folders)], path.name, True, is_for_graphics)
+    return included(text_of(path), [path.parent, *map(Path, folders)], path.name, True, is_never_read)
 
 
 def only_kernel(text: str, file: str) -> str:

@@ -16,10 +16,28 @@ _WHOLE += "typedef unsigned char uchar; typedef unsigned short ushort; typedef u
 _WHOLE += "typedef unsigned long ulong; typedef int64_t intptr_t; typedef uint64_t uintptr_t;\n"
 _WHOLE += "typedef unsigned char u_char; typedef unsigned short u_short; typedef unsigned int u_int;\n"
 _LIMITS = """
+#define CHAR_BIT 8
+#define SCHAR_MAX 127
+#define SCHAR_MIN (-128)
+#define CHAR_MAX 127
+#define CHAR_MIN (-128)
+#define UCHAR_MAX 255
+#define SHRT_MAX 32767
+#define SHRT_MIN (-32768)
+#define USHRT_MAX 65535
 #define INT_MAX 2147483647
 #define INT_MIN (-INT_MAX - 1)
 #define UINT_MAX 4294967295u
+#define LONG_MAX 9223372036854775807l
+#define LONG_MIN (-LONG_MAX - 1)
+#define ULONG_MAX 18446744073709551615ul
 #define LLONG_MAX 9223372036854775807ll
+#define LLONG_MIN (-LLONG_MAX - 1)
+#define ULLONG_MAX 18446744073709551615ull
+#define FLT_DIG 6
+#define DBL_DIG 15
+#define FLT_MANT_DIG 24
+#define DBL_MANT_DIG 53
 #define FLT_MAX 3.402823466e+38f
 #define FLT_MIN 1.175494351e-38f
 #define FLT_EPSILON 1.192092896e-07f
@@ -128,11 +146,15 @@ struct BFloat16 : __nv_bfloat16 {{
   __host__ __device__ operator __nv_bfloat16() const {{ return static_cast<const __nv_bfloat16 &>(*this); }}
 }};
 }}
-namespace at {{ using c10::Half; using c10::BFloat16; }}
+template <typename T> __host__ __device__ constexpr T THCCeilDiv(T a, T b) {{ return (a + b - 1) / b; }}
+namespace at {{
+using c10::Half; using c10::BFloat16;
+template <typename T> __host__ __device__ constexpr T ceil_div(T a, T b) {{ return (a + b - 1) / b; }}
+}}
 namespace torch {{ using c10::Half; using c10::BFloat16; }}
 #endif
 """
-"""PyTorch's headers with the types that its extensions' kernels know."""
+"""PyTorch's headers with the types and functions that its extensions' kernels know."""
 _ALGORITHM = """#pragma once
 namespace std {
 template <typename T> __host__ __device__ constexpr const T &max(const T &a, const T &b) { return a < b ? b : a; }
@@ -152,7 +174,12 @@ _FUNCTIONAL += "".join(
     )
     for name, sign in signs.items()
 )
-_FUNCTIONAL += "}\n"
+_FUNCTIONAL += """
+template <typename A, typename R> struct unary_function { typedef A argument_type; typedef R result_type; };
+template <typename A, typename B, typename R> struct binary_function {
+  typedef A first_argument_type; typedef B second_argument_type; typedef R result_type; };
+}
+"""
 _HANDLES = """
 #ifndef HOST_HANDLES
 #define HOST_HANDLES
@@ -243,6 +270,15 @@ template <typename T> __host__ __device__ T abs(const complex<T> &z) { return ab
 } }
 """
 """Sources that use all of std see the magnitudes of CUDA's own standard library beside those that compilers know."""
+_UNMASKED = "#pragma once\n" + "".join(
+    f"template <typename T> __device__ __forceinline__ T __shfl{way}(T value, {type_} to, int width = warpSize) "
+    f"{{ return __shfl{way}_sync(__activemask(), value, to, width); }}\n"
+    for way, type_ in (("", "int"), ("_up", "unsigned"), ("_down", "unsigned"), ("_xor", "int"))
+)
+_UNMASKED += "".join(
+    f"__device__ __forceinline__ {type_} __{name}(int holds) {{ return __{name}_sync(__activemask(), holds); }}\n"
+    for name, type_ in (("ballot", "unsigned"), ("any", "int"), ("all", "int"))
+)
 _LAUNCHES = """#pragma once
 __device__ inline void cudaGridDependencySynchronize() {}
 __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {}
@@ -268,6 +304,8 @@ _EMPTY = (
 _ALLOCATIONS = "#pragma once\nnamespace std { using ::malloc; using ::free; }\n"
 ONE_ABS = "one_abs.h"
 """The header that leaves one function for the magnitude of a number."""
+UNMASKED = "unmasked.h"
+"""The header with the functions of warps as they were before architectures that need masks."""
 HEADERS: Mapping[str, str] = {
     **dict.fromkeys(_EMPTY, "#pragma once\n"),
     **dict.fromkeys(("stddef.h", "cstddef"), "#pragma once\n"),
@@ -282,6 +320,7 @@ HEADERS: Mapping[str, str] = {
     "algorithm": _ALGORITHM,
     "thrust/complex.h": _COMPLEX,
     ONE_ABS: _ONE_ABS,
+    UNMASKED: _UNMASKED,
     "functional": _FUNCTIONAL,
     "cub/cub.cuh": _CUB,
     "cuda_device_runtime_api.h": _LAUNCHES,
@@ -307,20 +346,33 @@ _FOR_GRAPHICS = re.compile(
 )
 
 
+_OF_PROGRAMS = re.compile(
+    r"^(?:.*/)?(?:(?:fmt|spdlog|nlohmann|yaml-cpp|gtest|gmock|catch2|benchmark|CLI|glog|gflags|rapidjson|cereal)/.*"
+    r"|(?:json|catch|doctest|cxxopts|argparse|CLI11)\.h(?:pp)?)$"
+)
+"""Libraries of whole programs: what they write and read, their options and tests."""
+
+
 def is_for_the_host(header: str) -> bool:
     """Returns whether a header is one of NVIDIA's for functions of the host, which its runtime compiler may not
     understand: kernels get on without it, even if it is there."""
-    return bool(_FOR_THE_HOST.match(header)) or is_for_graphics(header)
+    return bool(_FOR_THE_HOST.match(header)) or is_never_read(header)
+
+
+def is_never_read(header: str) -> bool:
+    """Returns whether a header is one of a library for programs or for windows and what is drawn in them, large and
+    for the host."""
+    return is_for_graphics(header) or bool(_OF_PROGRAMS.match(header))
 
 
 def is_for_graphics(header: str) -> bool:
-    """Returns whether a header is one of a library for windows and what is drawn in them, large and for the host."""
+    """Returns whether a header is one of a library for windows and what is drawn in them."""
     return bool(_FOR_GRAPHICS.match(header))
 
 
 def is_of_a_library(header: str) -> bool:
     """Returns whether a header is one of C, C++ or a library for the host, of which kernels need nothing."""
-    return bool(_OF_LIBRARIES.match(header) or _OF_OTHERS.match(header)) or is_for_graphics(header)
+    return bool(_OF_LIBRARIES.match(header) or _OF_OTHERS.match(header)) or is_never_read(header)
 
 
 def may_be_needed(header: str) -> bool:

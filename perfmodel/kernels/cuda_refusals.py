@@ -12,7 +12,6 @@ from perfmodel.kernels.cuda_source import types_of
 NAMES = "__nv_name_map"
 """NVIDIA's compiler gives this as the place of a name that it was asked for."""
 _MOST_NAMED = 4
-_UNMASKED = re.compile(r'identifier "(__(?:shfl(?:_up|_down|_xor)?|ballot|any|all))" is undefined')
 _UNDEFINED = re.compile(r'identifier "(\w+)" is undefined$')
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b[^\n]*", re.MULTILINE)
 _NO_MEMBER = re.compile(r'namespace "[^"]*" has no member')
@@ -41,19 +40,19 @@ def refusal(log: str, source: str, kernel: str, file: str, not_found: Sequence[s
         return f"kernel {name!r} launches kernels itself, which is not emulated; give those that it launches"
     said = _said(log, file) or "the source is not understood"
     undefined = _UNDEFINED.search(said)
-    if unmasked := _UNMASKED.search(said):
-        return (
-            f"{said}: functions of warps without a mask are gone for this architecture; write {unmasked[1]}_sync, or "
-            "give the option --gpu-architecture=compute_60"
-        )
     if undefined and re.search(rf"\btexture\s*<[^;]*>\s*{undefined[1]}\b", source):
         return (
             f"{said}: references to textures are gone since CUDA 12, and textures are not emulated; give the kernel "
             "an array"
         )
+    if undefined and (under := _conditions_of_all(source, undefined[1])):
+        conditions = " and ".join(map(repr, under))
+        return f"{said}: it is defined under {conditions}, which does not hold; give the option -D… for it"
     missing = sorted(filter(may_be_needed, not_found), key=is_of_a_library)[:_MOST_NAMED]
-    by_option = undefined is not None and undefined[1].isupper() and all(map(is_of_a_library, missing))
-    option = f"; if builds define it, give the option -D{undefined[1]}=…" if by_option and undefined else ""
+    option = ""
+    may_be_option = not missing or (undefined is not None and undefined[1].isupper())
+    if undefined and undefined[1] != name and may_be_option and all(map(is_of_a_library, missing)):
+        option = f"; if builds define it, give the option -D{undefined[1]}=…"
     return f"{said}{option}{_remedy(missing)}"
 
 
@@ -81,6 +80,18 @@ def not_named(source: str, name: str, file: str, why: str, kernels: Sequence[str
     return f"{file} has no kernel {name!r} ({why}); it has: {', '.join(kernels) or 'none'}"
 
 
+def _conditions_of_all(source: str, name: str) -> list[str]:
+    """Returns the conditions that the first definition of a name stands under, as a macro or a type; none where one of
+    them stands under none, or there is none."""
+    said = re.compile(
+        rf"^[ \t]*#[ \t]*define[ \t]+{name}\b|\btypedef\b[^;{{}}]*\b{name}\s*;|\busing\s+{name}\s*="
+        rf"|\b(?:struct|class|enum)\s+{name}\s*[{{:]",
+        re.MULTILINE,
+    )
+    found = [_conditions(source, each.start()) for each in said.finditer(source)]
+    return found[0] if found and all(found) else []
+
+
 def _conditions(source: str, place: int) -> list[str]:
     """Returns the conditions that a place of a source stands under, without the guards of headers."""
     found: list[str] = []
@@ -93,7 +104,8 @@ def _conditions(source: str, place: int) -> list[str]:
         elif found:
             found[-1] = f"{found[-1].partition(', then ')[0]}, then {' '.join(match[0].split())}"
     guards = {f"#ifndef {name}" for name in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", source, re.MULTILINE)}
-    return [each for each in found if each not in guards][-2:]
+    found = [each for each in found if each not in guards]
+    return [each for each in found if not each.startswith("#ifndef") or ", then" in each][-2:] or found[-2:]
 
 
 def _remedy(missing: Sequence[str]) -> str:

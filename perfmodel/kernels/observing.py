@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from perfmodel.basics.errors import EmulationError
 from perfmodel.counting import resampling
 from perfmodel.counting.counts import LINE_BYTES
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.emulation import Profile, emulate
 from perfmodel.kernels.sample_size import large_enough
 from perfmodel.kernels.touched import TouchedByGroups, touched
-from perfmodel.opencl_c.emulation import Machine
+from perfmodel.opencl_c.emulation import EndlessError, Machine
 from perfmodel.opencl_c.emulation.code_generation import code_of
 from perfmodel.opencl_c.static.branch_statistics import BranchRun, Observed, observed
 
@@ -49,14 +50,21 @@ def seen(kernel: BoundKernel, arrays: Mapping[str, Any] | None, groups: str, see
     program = kernel.program.as_opencl()
     budget = program.budget
     options: dict[str, Any] = {"groups": groups, "seed": seed, "work": budget * MOST_WORK_FOR_DATA}
-    profile = large_enough(
-        groups,
-        lambda parts: _emulated(kernel, arrays, **options, samples=parts),
-        lambda found: found.emulation.blocks[:, :, 1].sum(axis=1),
-        lambda found: found.emulation.nominal_s,
-        budget,
-        code_of(program.lowered).can_be_cut,
-    )
+    try:
+        profile = large_enough(
+            groups,
+            lambda parts: _emulated(kernel, arrays, **options, samples=parts),
+            lambda found: found.emulation.blocks[:, :, 1].sum(axis=1),
+            lambda found: found.emulation.nominal_s,
+            budget,
+            code_of(program.lowered).can_be_cut,
+        )
+    except EndlessError as error:
+        raise EmulationError(
+            f"{error.place}: the loop of {error.loop!r} in kernel {kernel.name!r} goes on for longer than counting may "
+            "take; give the data that end it by kernel.as_observed(arrays) (--arg NAME=FILE.npy), or more time by "
+            "kernel.with_budget(10) (--effort 10)"
+        ) from error
     emulation = profile.emulation
     items, ran = math.prod(emulation.local_size), len(emulation.groups)
     entered = items, math.ceil(items / emulation.machine.subgroup_size), 1

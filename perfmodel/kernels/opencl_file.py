@@ -28,6 +28,8 @@ _FIRST_DIRECTIVES = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _GUARD = re.compile(r"\s*#[ \t]*(?:ifndef|if[ \t]+![ \t]*defined)[ \t(]+(\w+)")
 _ONCE = "#pragma once"
 _BRANCHING = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b", re.MULTILINE)
+_HELD = {"bool": "uint8"}
+"""Numbers that no launch has a type for are held in memory as others."""
 MOST_INCLUDES, DEEPEST_INCLUDE = 5000, 40
 
 
@@ -282,7 +284,7 @@ def _numbers(type_: Type) -> tuple[str, int]:
     """Returns numpy's type of the numbers that an array's element consists of, and how many these are."""
     match type_:
         case ScalarType():
-            return type_.dtype, 1
+            return _HELD.get(type_.dtype, type_.dtype), 1
         case Vector():
             return type_.element.dtype, type_.size // type_.element.size
         case ArrayType():

@@ -142,7 +142,10 @@ class _Inliner:
             else:
                 self.body.append(renamed)
             if len(self.body) > MOST_INSTRUCTIONS:
-                raise SourceError(f"the kernel has more than {MOST_INSTRUCTIONS} instructions with those that it calls")
+                raise SourceError(
+                    f"the kernel has more than {MOST_INSTRUCTIONS} instructions with those that it calls; give one "
+                    "that calls fewer functions, or calls them in loops"
+                )
         if suffix:
             self.body.append(Label(end))
 

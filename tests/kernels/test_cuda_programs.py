@@ -370,3 +370,22 @@ def test_a_compiler_that_takes_too_long_is_ended_and_another_begins() -> None:
         with pytest.raises(KernelError, match="compiler takes too long for the kernel; give a smaller one"):
             compiled(source, "k", most_s=1)
     assert ".entry" in compiled("__global__ void k(double *a) { a[0] = 1; }", "k", most_s=1).ptx
+
+
+def test_minima_and_maxima_of_three_and_packed_differences_in_assembly() -> None:
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    source = """__global__ void f(const int *a, const int *b, int *least, unsigned *apart, unsigned *sums) {
+      int i = threadIdx.x;
+      asm("vmin.s32.s32.s32.max %0, %1, %2, %3;" : "=r"(least[i]) : "r"(a[i]), "r"(b[i]), "r"(-5));
+      apart[i] = __vabsdiffu4(a[i], b[i]);
+      sums[i] = __vsadu4(a[i], b[i]);
+    }"""
+    random = np.random.default_rng(1)
+    a, b = (random.integers(-(2**31), 2**31, 64).astype("int32") for _ in range(2))
+    kernel = Kernel.from_cuda(source, "f", 1, 64, dict.fromkeys(("a", "b", "least", "apart", "sums"), 64))
+    found = emulate(kernel, {"a": a, "b": b})
+    apart = np.abs(a.view("uint8").astype(int) - b.view("uint8").astype(int)).reshape(64, 4)
+    np.testing.assert_array_equal(found.array("least"), np.maximum(np.minimum(a, b), -5))
+    np.testing.assert_array_equal(found.array("apart").view("uint8").reshape(64, 4), apart)
+    np.testing.assert_array_equal(found.array("sums"), apart.sum(axis=1))
+    assert feature("f_op_int32_min").eval(kernel) == 64

@@ -136,6 +136,45 @@ READ = {
         "next_of(3)",
         4,
     ),
+    "headers for the host that the toolkit has": (
+        "#include <driver_functions.h>\n#include <vector>\nvoid host(std::vector<int> &of) { of.clear(); }",
+        "7",
+        7,
+    ),
+    "functions of warps without a mask": (
+        """#include <vector>
+        __device__ int all_of(int n) { for (int d = 16; d; d /= 2) n += __shfl_down(n, d); return __shfl(n, 0); }""",
+        "all_of(3) + __popc(__ballot(1)) + __any(0) + 10 * __all(1) - __shfl_xor(2, 1, 16)",
+        3 * 32 + 1 + 10 - 2,
+    ),
+    "lambdas for the host and the device": (
+        """#include <vector>
+        template <typename F> __device__ int twice(F of) { return of(1) + of(2); }
+        template <typename F> __global__ void each(F of, int *x) { x[0] = of(3); }
+        void host(int *x) { each<<<1, 1>>>([=] __host__ __device__(int n) { return n; }, x); }
+        __device__ int three() { return twice([] __host__ __device__(int n) { return n; }); }""",
+        "three()",
+        3,
+    ),
+    "classes of functions of old libraries": (
+        """#include <functional>
+        struct Twice : public std::unary_function<int, int> {
+          __device__ int operator()(int n) const { return 2 * n; } };
+        struct Sum : std::binary_function<int, int, int> {
+          __device__ result_type operator()(int a, int b) const { return a + b; } };""",
+        "Sum()(Twice()(3), 1)",
+        7,
+    ),
+    "quotients that PyTorch rounds up": (
+        "#include <ATen/ATen.h>\n#include <THC/THCDeviceUtils.cuh>",
+        "THCCeilDiv(9, 4) + 10 * at::ceil_div(8, 4)",
+        23,
+    ),
+    "limits of whole numbers": (
+        "#include <climits>\n#include <cfloat>",
+        "USHRT_MAX + SHRT_MIN + CHAR_BIT + (LONG_MAX > INT_MAX) + (ULLONG_MAX > LLONG_MAX) + FLT_DIG",
+        65535 - 32768 + 8 + 1 + 1 + 6,
+    ),
     "functions of C++'s library by C's names": ("#include <cmath>", "int(std::cosf(0.0f) + std::asinh(0.0))", 1),
 }
 
@@ -171,6 +210,16 @@ def test_headers_that_include_each_other_often_are_read_once(tmp_path: Path) -> 
         (tmp_path / f"level{level}.h").write_text(own)
     (tmp_path / "some.cu").write_text(f'#include "level23.h"\n#define VALUE level23 + level0\n{KERNEL}')
     assert numbers_of(tmp_path / "some.cu") == [23]
+
+
+def test_libraries_of_programs_are_never_looked_into(tmp_path: Path) -> None:
+    (tmp_path / "spdlog").mkdir()
+    (tmp_path / "spdlog" / "spdlog.h").write_text("namespace {{ not C++ at all\n")
+    (tmp_path / "some.cu").write_text(
+        f'#include "spdlog/spdlog.h"\n#include <fmt/core.h>\nvoid host() {{ spdlog::info("all"); }}\n'
+        f"#define VALUE 3\n{KERNEL}"
+    )
+    assert numbers_of(tmp_path / "some.cu") == [3]
 
 
 def test_a_header_under_a_condition_that_does_not_hold_is_included_later(tmp_path: Path) -> None:
@@ -221,6 +270,16 @@ REFUSED = {
     "what a build defines": (
         "#include <strings.h>\n__global__ void f(int *x) { x[0] = WIDTH; }",
         'identifier "WIDTH" is undefined; if builds define it, give the option -DWIDTH=…',
+    ),
+    "a type that a build defines": (
+        "__global__ void f(real *x) { x[0] = 1; }",
+        'identifier "real" is undefined; if builds define it, give the option -Dreal=…',
+    ),
+    "a type under a condition": (
+        "#include <fft.h>\n#if PRECISION == 1\ntypedef float real;\n"
+        "#elif PRECISION == 2\ntypedef double real;\n#endif\n"
+        "__global__ void f(real *x) { x[0] = 1; }",
+        "identifier \"real\" is undefined: it is defined under '#if PRECISION == 1', which does not hold; give the",
     ),
     "a name space that is not there": (
         "#include <glm/glm.hpp>\n__global__ void f(glm::vec3 *x) { x[0].x = 1; }",

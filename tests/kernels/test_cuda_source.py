@@ -239,12 +239,6 @@ class TestCompiled:
                 'kernel.cu(1): identifier "Unknown" is undefined',
             ),
             (
-                '#include "mine.h"\n__global__ void f(int *x) { x[0] = __shfl_down(x[0], 1); }',
-                "f",
-                'kernel.cu(2): identifier "__shfl_down" is undefined: functions of warps without a mask are gone for '
-                "this architecture; write __shfl_down_sync, or give the option --gpu-architecture=compute_60",
-            ),
-            (
                 "__global__ void f(int *x) { x[0] = 1; }",
                 "g",
                 "the source has no kernel 'g' (identifier \"g\" is undefined); it has: f",

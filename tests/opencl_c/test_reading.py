@@ -57,11 +57,6 @@ REFUSALS: list[tuple[str, tuple[str, ...], str]] = [
         "kernel.cl:1:36: the kernel uses assembly (__asm__), which perfmodel does not support; use built-in functions",
     ),
     (
-        '__kernel void k(__global int *a) { int t[3] = {"ab"[0]}; a[0] = t[0]; }',
-        (),
-        'kernel.cl:1:48: the kernel uses the string "ab", and perfmodel does not support strings; use an array of char',
-    ),
-    (
         "__kernel void k(__global int *a, int i) { int4 v = 0; a[0] = v[i]; }",
         (),
         "kernel.cl:1:62: a component of a vector is chosen by a variable index; use an array instead",

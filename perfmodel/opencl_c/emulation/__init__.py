@@ -8,6 +8,7 @@ counts of everything (`recording`) are kept by patterns that repeat (`access_pat
 from perfmodel.opencl_c.emulation.arguments import Argument, LocalBytes, Random, Zeros
 from perfmodel.opencl_c.emulation.code_generation import code_of
 from perfmodel.opencl_c.emulation.emulation import Emulation, emulate
+from perfmodel.opencl_c.emulation.endless import EndlessError
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolated
 from perfmodel.opencl_c.emulation.findings import Finding
 from perfmodel.opencl_c.emulation.images import Image
@@ -16,6 +17,7 @@ from perfmodel.opencl_c.emulation.machine import Machine
 __all__ = [
     "Argument",
     "Emulation",
+    "EndlessError",
     "Extrapolated",
     "Finding",
     "Image",

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation.access_handlers import Handler
@@ -18,6 +17,7 @@ from perfmodel.opencl_c.emulation.atomics import AtomicHandler
 from perfmodel.opencl_c.emulation.batch_context import Context
 from perfmodel.opencl_c.emulation.code_generation import Code
 from perfmodel.opencl_c.emulation.collectives import Teams, collective
+from perfmodel.opencl_c.emulation.endless import EndlessError
 from perfmodel.opencl_c.emulation.expression_code import plain
 from perfmodel.opencl_c.emulation.extrapolation import Extrapolation, Watch
 from perfmodel.opencl_c.emulation.findings import FindingLog
@@ -36,6 +36,11 @@ from perfmodel.opencl_c.types import Pointer, Vector, element_of
 
 _TWICE = 2048
 """Numpy takes twice as long for so many lanes as for one."""
+MOST_BUDGETS = 15
+"""Loops that data or their own state end go on for so many times the work after which iterations of others stand for
+the rest."""
+LEAST_WORK = 1_500_000
+"""They go on for so much work in any case, some ten seconds."""
 _UNLIMITED = 1e15
 """Stands for work without a limit, so that what was done of it is known."""
 _MOST_LANES = 1 << 20
@@ -121,6 +126,7 @@ class Emulator:
         self.thinning = Thinning(self.recorder, self.layout, self._work, seed=0)
         names = self._names
         names["most_work"], names["late_work"] = self._work, -LATER * self._work
+        names["least_work"] = self._least_work = -max(MOST_BUDGETS * self._work, LEAST_WORK / self._cost)
         names["most_logged"] = self.races.most_logged
         for number, register in enumerate(self.kernel.registers):
             names[f"start_{number}"] = self._start(register)
@@ -138,7 +144,7 @@ class Emulator:
         """Runs all groups of the batch to their end.
 
         Raises:
-            EmulationError: the steps were not enough.
+            EndlessError: the steps were not enough.
         """
         with np.errstate(all="ignore"):
             steps_left, work_left = self._function(steps)
@@ -300,15 +306,12 @@ class Emulator:
     def _thin(self, number: int, *state: Any) -> tuple[Turn, tuple[Values, ...] | None]:
         return self.thinning.iteration(self.code.rough_plans[number], *state)
 
-    def _turned(self, steps: int, number: int, mask: Mask, values: tuple[Values, ...]) -> int:
+    def _turned(self, steps: int, work: float, number: int, mask: Mask, values: tuple[Values, ...]) -> int:
         """Does what a loop does now and then: it stops if it took too long or waits for ever, and looks at a log that
         has grown. Returns the steps that may be left when it comes again."""
-        if steps < 0:
+        if steps < 0 or work < self._least_work:
             loop = next(loop for loop in walks.loops(self.kernel.body) if loop.number == number)
-            raise EmulationError(
-                f"{loop.place}: the emulation of kernel '{self.kernel.name}' took all its steps, the "
-                f"last ones in the loop of '{loop.name}'; raise steps=... if it is meant to run that long"
-            )
+            raise EndlessError(self.kernel.name, loop.name, str(loop.place))
         if len(self.context.log) > self.races.most_logged:
             self.races.shorten()
         return self.waiting.look(steps, number, mask, values)

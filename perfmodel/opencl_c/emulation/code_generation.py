@@ -230,8 +230,8 @@ class _Generator:
         self.emit(f"steps -= {max(len(list(walks.straights((loop,)))), 1)}")
         self.emit(f"work -= {_own_work((loop,), (*loop.test, *loop.body, *loop.step))}")
         registers = "".join(f"{self.names[register]}, " for register in deciding(loop))
-        self.emit("if steps < pause or len(log) > most_logged:")
-        self.emit(f"    pause = turned(steps, {loop.number}, {mask}, ({registers}))")
+        self.emit("if steps < pause or work < least_work or len(log) > most_logged:")
+        self.emit(f"    pause = turned(steps, work, {loop.number}, {mask}, ({registers}))")
 
         def part(statements: tuple[low.Statement, ...]) -> None:
             if statements and self.body(statements, mask):

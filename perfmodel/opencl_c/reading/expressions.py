@@ -55,6 +55,7 @@ class Expressions:
             ct.KIND.INTEGER_LITERAL: self.integer,
             ct.KIND.FLOATING_LITERAL: self.floating,
             ct.KIND.CHARACTER_LITERAL: self.character,
+            ct.KIND.STRING_LITERAL: self.string,
             ct.KIND.CXX_BOOL_LITERAL_EXPR: self.truth,
             ct.KIND.CXX_UNARY_EXPR: self.size,
             ct.KIND.UNARY_OPERATOR: self.unary,
@@ -126,6 +127,15 @@ class Expressions:
         except ValueError:
             raise self.context.fault(f"{text} is no single character; write its number", item) from None
         return sx.Constant(self.context.type(item), self.context.place(item), value)
+
+    def string(self, item: Item) -> sx.Expression:
+        """Reads a string as a table in constant memory."""
+        context, place, type_ = self.context, self.context.place(item), self.context.type(item)
+        if not isinstance(type_, ts.Array):
+            raise context.unreadable(item)
+        table = sx.Variable(f"string_{len(context.tables)}", type_, "constant", place, self.initial(type_, item))
+        context.tables.append(table)
+        return sx.Name(type_, place, table)
 
     def truth(self, item: Item) -> sx.Expression:
         return sx.Constant(self.context.type(item), self.context.place(item), int(self.context.slice(item) == "true"))

@@ -72,6 +72,31 @@ typedef enum memory_order { memory_order_relaxed, memory_order_acquire = 2, memo
 int printf(__constant const char *format, ...);
 """
 
+_OF_COMPILERS = """
+__SIZE_TYPE__ unsigned long
+__PTRDIFF_TYPE__ long
+__INTPTR_TYPE__ long
+__UINTPTR_TYPE__ unsigned long
+__INT8_TYPE__ signed char
+__INT16_TYPE__ short
+__INT32_TYPE__ int
+__INT64_TYPE__ long
+__UINT8_TYPE__ unsigned char
+__UINT16_TYPE__ unsigned short
+__UINT32_TYPE__ unsigned int
+__UINT64_TYPE__ unsigned long
+__INTPTR_WIDTH__ 64
+__SIZE_WIDTH__ 64
+__INT_WIDTH__ 32
+__LONG_WIDTH__ 64
+__CHAR_BIT__ 8
+__INT_MAX__ 2147483647
+__LONG_MAX__ 0x7fffffffffffffffL
+__FLT_MAX__ 0x1.fffffep127f
+__FLT_MIN__ 0x1.0p-126f
+__FLT_EPSILON__ 0x1.0p-23f
+"""
+"""Clang, of which drivers are made, defines these in every language, and own headers of sources make types of them."""
 _CONSTANTS = """
 CHAR_BIT 8
 SCHAR_MAX 127
@@ -241,7 +266,7 @@ def is_builtin(name: str) -> bool:
 @cache
 def predefined(standard: str) -> dict[str, Macro]:
     """Returns the macros that a compiler defines by itself; they are not to be changed."""
-    lines = _CONSTANTS.strip().splitlines() + _FEATURES.strip().splitlines()
+    lines = [line for text in (_CONSTANTS, _OF_COMPILERS, _FEATURES) for line in text.strip().splitlines()]
     lines.append(f"__OPENCL_C_VERSION__ {STANDARDS[standard]}")
     lines += [f"{name} 1" for name in (_EXTENSIONS + (_OPTIONAL if standard == "CL3.0" else "")).split()]
     for name, value in _MATHEMATICAL.items():

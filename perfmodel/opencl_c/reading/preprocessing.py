@@ -109,7 +109,10 @@ class _Preprocessor:
         self.read_length += len(text)
         self.expander.read(len(text))
         if self.read_length > CHARACTERS:
-            raise SourceError(f"the source has more than {CHARACTERS} characters with its includes", file, 1, 1)
+            reason = (
+                f"the source has more than {CHARACTERS} characters with its includes; leave out what it does without"
+            )
+            raise SourceError(reason, file, 1, 1)
         conditions_before = len(self.conditions)
         by, name = 0, file
         for line in lines_of(text, file, self.expander):

@@ -55,6 +55,14 @@ _REMEDIES = (
     ),
     (r"unknown type name '(\w*[^\W\d])(2|3|4|8|16)'", "define the type, or give it by -D{0}{1}=float{1}"),
     (r"unknown type name '(\w+)'", "define the type, or give it by a build option such as -D{0}=float"),
+    (
+        r"(?:parameter '\w+' was not declared|type specifier missing).*\n(\w+)",
+        "give its type, or what {0} stands for by a build option (-D{0}=…)",
+    ),
+    (
+        r"function variable cannot be declared in local",
+        "declare it in the kernel, and give the function a pointer to it",
+    ),
     (r"implicit declaration of function '(\w+)'", "define {0} before it is called"),
     (r"called object type .* is not a function", "see which function's name a macro takes away"),
     (r"access qualifier '__read_write' can not be used", "build with -cl-std=CL2.0"),

@@ -85,8 +85,6 @@ class ReadingContext:
         text = self.slice(item)
         shown = text if len(text) <= 60 else f"{text[:57]}..."
         reason = f"perfmodel cannot read the expression {shown!r}; write it with plain operators"
-        if item.kind == ct.KIND.STRING_LITERAL:
-            reason = f"the kernel uses the string {shown}, and perfmodel does not support strings; use an array of char"
         if item.kind == ct.KIND.BLOCK_EXPR:
             reason = "the kernel uses a block (^), which perfmodel does not support; use a function"
         return self.fault(reason, item)

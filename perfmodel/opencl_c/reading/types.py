@@ -38,6 +38,7 @@ _SCALARS = {
     "HALF": ts.HALF,
     "FLOAT": ts.FLOAT,
     "DOUBLE": ts.DOUBLE,
+    "LONGDOUBLE": ts.DOUBLE,
     "OCLEVENT": ts.ULONG,
 }
 

@@ -43,6 +43,8 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("shl", "shr", "shf", "vshl", "vshr"), "shift"),
     **dict.fromkeys(("setp", "set", "testp"), "compare"),
     **{name: name for name in ("min", "max", "sqrt", "rsqrt")},
+    **{f"v{name}{parts}": "add" for name in ("add", "sub", "absdiff", "avrg") for parts in ("", "2", "4")},
+    **{f"v{name}{parts}": name for name in ("min", "max") for parts in ("", "2", "4")},
     **dict.fromkeys(("ex2", "lg2", "sin", "cos", "tanh"), "native"),
     "rem": "mod",
     "popc": "popcount",

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.ptx.dataflow import CARRY
-from perfmodel.ptx.emulation import conversions, floats, integers
+from perfmodel.ptx.emulation import conversions, floats, integers, videos
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.memory import GLOBAL, LOCAL, SHARED
 from perfmodel.ptx.emulation.registers import Registers
@@ -119,7 +119,7 @@ def _function(instruction: Instruction) -> tuple[Callable[..., Any], list[Type],
         case "slct" if len(instruction.types) == 2:
             first = instruction.types[0]
             return (lambda a, b, c: np.where(c >= 0, a, b)), [first, first, type_], first
-    return None
+    return videos.video(instruction)
 
 
 _BINARY = frozenset(("add", "sub", "mul", "div", "min", "max", "copysign"))

@@ -24,6 +24,8 @@ from perfmodel.ptx.types import TYPES
 
 MOST_STEPS = 500_000
 """So many basic blocks may be executed before an endless loop is assumed."""
+MOST_BUDGETS = 15
+"""Counting goes on for so many budgets where data or a kernel's own state end loops."""
 MORE = 0.1
 """After so much more of the budget, loops are cut into half as many parts."""
 LANES = 3000
@@ -181,11 +183,8 @@ class Execution:
         machine = self.machine
         block = machine.code.flow.blocks[way.place]
         self.steps += 1
-        if self.steps > self.most:
-            raise EmulationError(
-                f"kernel {machine.code.kernel.name!r} has executed {self.most} basic blocks and not ended; it may wait "
-                "for other blocks, or loop without end"
-            )
+        if self.steps > self.most or self.work > MOST_BUDGETS * self._budget:
+            raise EmulationError(self._endless())
         mask = way.mask
         steps, seconds = machine.steps_of(way.place)
         self.run_s += seconds
@@ -205,6 +204,19 @@ class Execution:
             way.place = block.successors[0]
         else:
             self._branch(block, way, ways)
+
+    def _endless(self) -> str:
+        name = self.machine.code.kernel.name
+        if self.steps > self.most:
+            return (
+                f"kernel {name!r} has executed {self.most} basic blocks and not ended; it may wait for other blocks, "
+                "or loop without end"
+            )
+        return (
+            f"kernel {name!r} has taken {MOST_BUDGETS} times the budget of counting in loops that data end, and not "
+            "ended; give its own data by kernel.as_observed(arrays) (--arg NAME=FILE.npy), or more by "
+            "kernel.with_budget(10) (--effort 10)"
+        )
 
     def _branch(self, block: Block, way: _Way, ways: list[_Way]) -> None:
         guard = block.guard

@@ -25,6 +25,7 @@ _SPACES = frozenset(("global", "shared", "shared::cta", "local", "const", "param
 _FLOAT = ROUNDING | {"ftz", "sat"}
 _APPROXIMATE = ROUNDING | {"approx", "full", "ftz"}
 _VECTORS = frozenset(("v2", "v4", "v8"))
+_VIDEO = frozenset(("sat", "add", "min", "max"))
 _ATOMIC = frozenset(("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas", "noftz"))
 _SHAPE = re.compile(r"m\d+n\d+(?:k\d+)?|x[124]|n\d+")
 _MATRICES = frozenset(
@@ -92,6 +93,8 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "prmt": frozenset(("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")),
     "shf": frozenset(("l", "r", "wrap", "clamp")),
     **dict.fromkeys(("vshl", "vshr"), frozenset(("wrap", "clamp", "add", "min", "max"))),
+    **{f"v{name}{parts}": _VIDEO for name in ("add", "sub", "absdiff", "min", "max") for parts in ("", "2", "4")},
+    **dict.fromkeys(("vavrg2", "vavrg4"), _VIDEO),
     "dp4a": _NONE,
     "dp2a": frozenset(("lo", "hi")),
     # Comparison, choice, moves and conversion.
