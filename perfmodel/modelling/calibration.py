@@ -303,6 +303,11 @@ class Calibration(Fitted):
         if not chosen:
             from perfmodel.device.processor_here import facts_here_or_known  # keeps start-up quick
 
+            if "," in device and all(map(facts_here_or_known, device.split(","))):
+                raise CalibrationError(
+                    f"{device!r} names {device.count(',') + 1} devices, and a calibration is of one; ask for each by "
+                    "itself, or compare them by 'perfmodel project'"
+                )
             facts = DeviceFacts.load(device) if device.endswith(".json") else facts_here_or_known(device)
             if facts and (carried_over := cls._carried_over(model, facts, found)):
                 return carried_over

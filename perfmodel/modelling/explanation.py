@@ -20,7 +20,7 @@ from perfmodel.modelling import notebook_plots
 from perfmodel.modelling.attribution import attribute
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.growing import Growth, Point, growth
-from perfmodel.modelling.mechanism import Mechanism, mechanism
+from perfmodel.modelling.mechanism import MOST_PRICE, Mechanism, mechanism
 from perfmodel.modelling.prediction import LEVEL, Floats, Prediction, feature_values, predicted
 
 if TYPE_CHECKING:
@@ -255,7 +255,6 @@ def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Ex
     bound = {name: int(value) for name, value in kernel.bind(sizes).items()}
     items = _items(calibration, features, terms, costs, seconds)
     bottleneck = costs[0].name if costs else ""
-    prices = {item.parameter: item.seconds for item in items if item.cost == bottleneck}
     return Explanation(
         kernel=" ".join(filter(None, [kernel.name, kernel.variant])),
         sizes=bound,
@@ -266,7 +265,7 @@ def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Ex
         terms=terms,
         items=items,
         bottleneck=bottleneck,
-        mechanism=mechanism(calibration, kernel, sizes, features, bottleneck, prices),
+        mechanism=mechanism(calibration, kernel, sizes, features, bottleneck),
         growth=tuple(_growths(calibration, kernel, bound, Point(0, seconds, _alone(costs)))),
         trust=_trust(calibration, features, seconds, found),
     )
@@ -366,7 +365,7 @@ def _items(
             if parameter in alone:  # of a term that is no time by itself
                 cost, own, less, more = parameter, alone[parameter], 0.0, 2 * alone[parameter]
             is_price = np.isfinite([less, more]).all() and np.isclose(more - own, own - less, rtol=1e-6, atol=0)
-            if is_price and own > less and value < 1e-3:
+            if is_price and own > less and value < MOST_PRICE:
                 unit = calibration.units.get(parameter, "").partition("s/")[2]
                 found.append(
                     Item(parameter=parameter, number=(own - less) / value, unit=unit, seconds=own - less, cost=cost)
