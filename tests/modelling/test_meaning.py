@@ -128,7 +128,7 @@ def test_a_price_that_is_less_than_half_of_its_term_is_none() -> None:
     kinds = ("add", "mul", "madd")
     assert [float(pm.feature(f"f_op_float32_{kind}").eval(each)) for kind in kinds] == [2**20] * 3
     said = {"work": "operations"} | {f"p_{kind}": kind for kind in kinds}
-    same = calibrated(said, **dict.fromkeys(("p_add", "p_mul", "p_madd"), 4e-9))
+    same = calibrated(said, p_add=4e-9, p_mul=4e-9, p_madd=4e-9)
     assert str(same.explain(each).mechanism) == "operations"
     dear = replace(same, parameters={**same.parameters, "p_mul": 9e-9})
     assert str(dear.explain(each).mechanism) == "operations, 53 % of that time for mul"
