@@ -206,6 +206,15 @@ def test_a_model_whose_parameters_are_not_those_saved_is_damaged(calibration: pm
         pm.Calibration.load(path, {"f_sim": SimulatedTime(true_time)})
 
 
+def test_a_calibration_by_features_of_ones_own_says_what_it_lacks(calibration: pm.Calibration, tmp_path: Path) -> None:
+    calibration.save(tmp_path / "own.json")
+    text = (tmp_path / "own.json").read_text()
+    name = next(iter(calibration.model.features))
+    (tmp_path / "own.json").write_text(text.replace(name, "f_of_my_own"))
+    with pytest.raises(CalibrationError, match=r"own.json cannot be read, .* \(--load FILE\): no feature family knows"):
+        pm.Calibration.load(tmp_path / "own.json")
+
+
 def test_missing_and_unwritable_files(calibration: pm.Calibration, tmp_path: Path) -> None:
     with pytest.raises(CalibrationError, match="cannot be read"):
         pm.Calibration.load(tmp_path / "none.json")
@@ -382,6 +391,8 @@ def test_what_is_not_shipped_is_said(model: str, device: str) -> None:
     with pytest.raises(CalibrationError, match=f"no calibration of '{model}' for '{device}' is shipped") as caught:
         pm.Calibration.shipped(model, device=device)
     assert "unified-plus@nvidia-h200-e38dd1" in str(caught.value)
+    assert ("did you mean 'unified-plus'" in str(caught.value)) == (model == "unified-pluss")
+    assert "pluss'" not in str(caught.value).partition("perfmodel reproduce")[2]
 
 
 def test_a_model_whose_name_begins_like_anothers_is_told_apart() -> None:

@@ -263,7 +263,11 @@ def _chosen(groups: str | Sequence[tuple[int, ...] | int], counts: Size3, seed: 
         )
     numbers: list[int] = []
     for group in groups:
-        ids = _three(group if isinstance(group, tuple) else (int(group),), 0, "a group's id")
+        if not all(
+            isinstance(number, int | np.integer) for number in (group if isinstance(group, tuple) else (group,))
+        ):
+            raise KernelError(f"{group!r:.40} is no group's id; give whole numbers, or tuples of them")
+        ids = _three(group, 0, "a group's id")
         if not all(0 <= number < count for number, count in zip(ids, counts, strict=True)):
             raise KernelError(f"there is no group {group} in a grid of {counts} groups")
         numbers.append((ids[2] * counts[1] + ids[1]) * counts[0] + ids[0])
