@@ -264,6 +264,17 @@ def test_times_that_mean_nothing_are_refused_by_name(value: float, words: str) -
     assert words in str(caught.value)
 
 
+def test_residuals_of_another_name_and_columns_of_words_are_refused(
+    calibration: pm.Calibration, matmuls: list[pm.Kernel]
+) -> None:
+    table = pm.measure(matmuls, calibration.model)
+    with pytest.raises(FitError, match="no residuals 'log'; give 'relative', 'absolute', 'logarithmic'"):
+        calibration.model.fit(table, residuals="log")
+    column = next(iter(calibration.model.columns.values()))
+    with pytest.raises(FitError, match="has values that are no numbers; measure the kernels again"):
+        calibration.model.fit(table.assign(**{column: "many"}))
+
+
 def test_a_table_of_another_model_is_refused() -> None:
     output = SimulatedTime(lambda count: 1e-9 * count("f_work_items"))
     kernels = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["launch", "groups:4,16,64,256"])
@@ -335,7 +346,7 @@ def test_a_feature_that_gives_no_number_is_named(result: object) -> None:
             return result  # type: ignore[return-value]
 
     model = pm.Model("f_cl_wall_time", "p_a * f_odd", features={"f_odd": Odd()})
-    with pytest.raises(FeatureError, match=r"Odd.* for Kernel\(launch"):
+    with pytest.raises(FeatureError, match=r"feature 'f_odd' \(Odd\) gives .* for Kernel\(launch"):
         pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["launch", "groups:4"]), model, device="cpu")
 
 
