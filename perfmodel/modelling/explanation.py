@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LEAST_DEPENDENCE = 0.01
 # Costs that are a smaller part of both times are not listed one by one.
 LEAST_NOTABLE = 0.005
-# From so far on, no measured kernel's time depends on the same things.
+# From this distance on, no measured kernel's time depends on the same things.
 UNLIKE = 0.5
 # Up to so many doublings beyond the measurements, a prediction is nearly one between them.
 NEARLY_WITHIN = 0.25
@@ -350,7 +350,7 @@ def _items(
     compiled, found = calibration.model.string.compile(), []
     alone = {cost.name: cost.seconds for cost in costs}
     times = [name for name in terms if name in alone]
-    # All parameters as they are, but for one after the other, which is nothing and then twice what it is.
+    # In two columns for each parameter, it is zero and twice its value, and all others are as they are.
     changed = {name: np.full(2 * len(calibration.parameters), value) for name, value in calibration.parameters.items()}
     for place, (name, value) in enumerate(calibration.parameters.items()):
         changed[name][2 * place : 2 * place + 2] = 0.0, 2 * value
