@@ -101,6 +101,7 @@ MISTAKES = {
     "emulate blur.cl": "needs --global",
     f"emulate blur.cl {LAUNCH} n=64 --groups sample --seed -1": "seed=-1 begins no random numbers; give a whole number",
     f"tune blur.cl {LAUNCH} --arg n=64 --param n=64 --dry-run --predict @h200": "an argument of the kernel; rename",
+    f"tune blur.cl {LAUNCH} --arg n=64 --space no.json --dry-run": "no.json cannot be read (No such file or directory)",
     f"tune blur.cl {LAUNCH} --arg n=64 --param t=64 --dry-run --budget nan": "a budget of nan s is none",
     "predict gpu@h200 empty.cl --global 64 --local 64": "empty.cl has no kernel; give a file with a function",
     "predict gpu@h200 empty.cu --grid 64 --block 64": "empty.cu has no kernel; give a file with a function",
