@@ -39,13 +39,13 @@ Numbers = Mapping[QuasiPolynomial, Floats]
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the order: so many times, each time further by a stride.
+    """Describes one step of the order, which is repeated, each time a stride further.
 
     Attributes:
-        name: the same for all accesses that go through it together.
-        extent: how many times.
-        stride: bytes from one time to the next; None where no stride says.
-        is_guessed: whether how many times is known only together with other steps.
+        name: what the step is called; the same for all accesses that take it together.
+        extent: how often it is repeated.
+        stride: bytes from one repetition to the next; None where the access has no stride.
+        is_guessed: True where only the product of its extent and those of other steps is known.
     """
 
     name: tuple[Any, ...]
@@ -56,12 +56,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Stream:
-    """Accesses to one array with the same strides, which differ at most by an offset.
+    """Holds the accesses to one array that have the same strides, and differ at most by an offset.
 
     Attributes:
-        accesses: of the program; the first stands for all.
+        accesses: those of the program; the first stands for all.
         steps: from the innermost to the outermost.
-        executed: how often, by work-items, at most.
+        executed: executions by work-items, at most.
         whole: bytes of the array; infinite where that is not known.
         apart: how many of the accesses touch places of their own over the launch, the others' being neighbours of
             these; None where that is not known.
@@ -76,9 +76,11 @@ class Stream:
     of_group: Blocks | None = None
 
     def together(self, blocks: list[tuple[Floats, Floats]], block: int) -> list[Floats]:
-        """Returns the bytes that all its accesses touch within each step, of the blocks that one of them does.
+        """Returns the bytes that all accesses together touch within each step, from the blocks that one of them
+        touches.
 
-        Rows above and below a window's middle are those of the next work-items after as many steps.
+        The rows above and below the middle of a window are the middle rows of later work-items: the more steps, the
+        fewer places each access touches by itself.
         """
         accesses, found = len(self.accesses), []
         for number, _ in blocks:
@@ -99,8 +101,8 @@ class Stream:
         return any(access.direction != "load" for access in self.accesses)
 
     def touched(self, lanes: int, block: int) -> list[tuple[Floats, Floats]]:
-        """Returns, for each step and all that is inside of it, the blocks that are touched, and those that the places
-        of a cache have room for as if they lay side by side: more, where only few of its sets are used."""
+        """Returns, for each step with all steps inside it, how many blocks are touched, and how many blocks side by
+        side would need as large a cache: more, where those touched fall into few of its sets."""
         found: list[tuple[Floats, Floats]] = []
         within: Floats = np.asarray(1.0)
         unknown: Floats = np.asarray(1.0)
@@ -421,8 +423,8 @@ def _steps(
 
 
 def _extents(loops: tuple[str, ...], iterations: Mapping[tuple[str, ...], Floats]) -> list[tuple[Floats, bool]]:
-    """Returns the iterations of each of these loops, and whether that is a guess: of those whose number is known only
-    together, alike."""
+    """Returns the iterations of each of these loops, and whether they are a guess: loops of which only the product of
+    iterations is known are taken to have equally many."""
     known = [place for place in range(len(loops) + 1) if loops[:place] in iterations]
     extents: list[tuple[Floats, bool]] = []
     for first, last in itertools.pairwise(known):

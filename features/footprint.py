@@ -57,7 +57,7 @@ class FootprintFeature(CountedFeature):
         return total
 
     def of(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes) -> Floats:
-        """Returns what of one array counts."""
+        """Returns the bytes that one array contributes."""
         found = self.bytes_of(footprint, counts, sizes, self.by_group)
         if not self.beyond:
             return found
@@ -66,7 +66,7 @@ class FootprintFeature(CountedFeature):
         return np.where(whole > self.beyond, found * part, 0.0)
 
     def part_beyond(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes) -> Floats:
-        """Returns the part of what groups touch of an array that they touch by accesses which reach so far."""
+        """Returns which part of the bytes that groups touch of an array is touched by accesses that reach beyond."""
         total, counting = np.asarray(0.0), np.asarray(0.0)
         for access in self.own(footprint, counts):
             made = self.of_groups(access, counts, sizes, self.block or SECTOR)

@@ -33,7 +33,7 @@ class Sweep:
     keeps: float
 
     def of(self, walk: Walk) -> Floats:
-        """Returns bytes; of accesses that go through one array in several ways, those of the most."""
+        """Returns bytes; where accesses go through one array in several ways, those of the way that brings the most."""
         spans = together(walk)
         most: dict[str, Floats] = {}
         for stream in walk.streams:

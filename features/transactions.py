@@ -155,13 +155,13 @@ class BlockBytes:
 
 
 def moved_by(*strides: Mapping[Any, Any]) -> tuple[Any, ...]:
-    """Returns strides along axes or loops as what can be compared."""
+    """Returns strides along axes or loops in a form that can be compared."""
     return tuple(tuple(sorted((str(axis), str(stride)) for axis, stride in each.items())) for each in strides)
 
 
 def side_by_side(access: AccessCount) -> Any:
-    """Returns what accesses of one loop body have in common that go through an array side by side; itself where data
-    decide on its places."""
+    """Returns a key that accesses of one loop body share if they go through an array side by side; the access itself
+    where data decide on its places."""
     strides = (access.local_strides, access.group_strides, access.loop_strides)
     if any(None in each.values() for each in strides):
         return id(access)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.tags import GROUPS_FIT, assumed_multiples, choice, size, work_group
 from perfmodel.kernels.kernel import Kernel
 
 
@@ -69,7 +69,7 @@ class Arithmetic(KernelGenerator):
     def program(self, variant: Mapping[str, str]) -> Any:
         dtype = np.dtype(variant["dtype"])
         width, height = int(variant["lsize_0"]), int(variant["lsize_1"])
-        multiples = f" and n mod {width} = 0 and n mod {height} = 0" if variant["groups_fit"] == "True" else ""
+        multiples = assumed_multiples(variant, "n", width, height)
         expression, _ = OPERATIONS[variant["op"]]
         program = lp.make_kernel(
             "{[i, j, s]: 0 <= i, j < n and 1 <= s <= k}",

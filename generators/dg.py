@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, number, size
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, assumed_multiples, choice, number, size
 from perfmodel.kernels.kernel import Kernel
 
 AXES = 3
@@ -79,7 +79,7 @@ class DGDifferentiation(KernelGenerator):
                 lp.ValueArg("elements", np.int32),
             ],
             name=self.name,
-            assumptions="elements >= 1" + (f" and elements mod {width} = 0" if variant["groups_fit"] == "True" else ""),
+            assumptions="elements >= 1" + assumed_multiples(variant, "elements", width),
             lang_version=(2018, 2),
         )
         program = lp.split_iname(program, "e", width, outer_tag="g.0", inner_tag="l.0")

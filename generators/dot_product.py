@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import DTYPE, GROUPS_FIT, size, work_group
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, assumed_multiples, size, work_group
 from perfmodel.generators.vector_add import BRANCH, branched, branches
 from perfmodel.kernels.kernel import Kernel
 
@@ -70,7 +70,7 @@ class DotProduct(KernelGenerator):
                 lp.ValueArg("n", np.int32),
             ],
             name=self.name,
-            assumptions="n >= 1" + (f" and n mod {lsize} = 0" if is_fit else ""),
+            assumptions="n >= 1" + assumed_multiples(variant, "n", lsize),
             lang_version=(2018, 2),
         )
         return lp.tag_inames(program, {"g": "g.0", "l": "l.0"})

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import GROUPS_FIT, size, work_group
+from perfmodel.collection.tags import GROUPS_FIT, assumed_multiples, size, work_group
 from perfmodel.kernels.kernel import Kernel
 
 
@@ -33,7 +33,7 @@ class Empty(KernelGenerator):
 
     def program(self, variant: Mapping[str, str]) -> Any:
         width, height = int(variant["lsize_0"]), int(variant["lsize_1"])
-        multiples = f" and n mod {width} = 0 and n mod {height} = 0" if variant["groups_fit"] == "True" else ""
+        multiples = assumed_multiples(variant, "n", width, height)
         program = lp.make_kernel(
             "{[i, j]: 0 <= i, j < n}",
             "... nop {inames=i:j}",

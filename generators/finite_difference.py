@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, assumed_multiples, choice, size, work_group
 from perfmodel.kernels.kernel import Kernel
 
 
@@ -44,7 +44,7 @@ class FiniteDifference(KernelGenerator):
     def program(self, variant: Mapping[str, str]) -> Any:
         dtype = np.dtype(variant["dtype"])
         width, height = _points(variant)
-        multiples = f" and n mod {width} = 0 and n mod {height} = 0" if variant["groups_fit"] == "True" else ""
+        multiples = assumed_multiples(variant, "n", width, height)
         program = lp.make_kernel(
             "{[i, j]: 0 <= i, j < n}",
             """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.tags import GROUPS_FIT, assumed_multiples, choice, size, work_group
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.loopy_program import LoopyProgram
 
@@ -40,7 +40,7 @@ class FloydWarshall(KernelGenerator):
 
     def program(self, variant: Mapping[str, str]) -> Any:
         width, height = int(variant["lsize_0"]), int(variant["lsize_1"])
-        fit = f" and n mod {width} = 0 and n mod {height} = 0" if variant["groups_fit"] == "True" else ""
+        fit = assumed_multiples(variant, "n", width, height)
         program = lp.make_kernel(
             "[n, k] -> {[i, j]: 0 <= i, j < n}",
             """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, number, size, work_group
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, assumed_multiples, choice, number, size, work_group
 from perfmodel.kernels.kernel import Kernel
 
 
@@ -54,7 +54,7 @@ class GlobalCopy(KernelGenerator):
                 lp.ValueArg("n", np.int32),
             ],
             name=self.name,
-            assumptions="n >= 1" + (f" and n mod {lsize} = 0" if variant["groups_fit"] == "True" else ""),
+            assumptions="n >= 1" + assumed_multiples(variant, "n", lsize),
             lang_version=(2018, 2),
         )
         return lp.split_iname(program, "i", lsize, outer_tag="g.0", inner_tag="l.0")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import DTYPE, GROUPS_FIT, size, work_group
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, assumed_multiples, size, work_group
 from perfmodel.generators.vector_add import BRANCH, branched, branches
 from perfmodel.kernels.kernel import Kernel
 
@@ -40,7 +40,7 @@ class MatrixAdd(KernelGenerator):
                 c[i, j] = v {{dep=v*}}
             end
         """
-        fit = f" and n mod {width} = 0 and n mod {height} = 0" if variant["groups_fit"] == "True" else ""
+        fit = assumed_multiples(variant, "n", width, height)
         program = lp.make_kernel(
             "{[i, j]: 0 <= i, j < n}",
             "c[i, j] = a[i, j] + b[i, j]" if variant["branch"] == "none" else divergent,

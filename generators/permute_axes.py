@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, assumed_multiples, choice, size, work_group
 from perfmodel.kernels.kernel import Kernel
 
 GIVEN = "ijk"
@@ -44,7 +44,7 @@ class PermuteAxes(KernelGenerator):
     def program(self, variant: Mapping[str, str]) -> Any:
         dtype, order = np.dtype(variant["dtype"]), variant["order"]
         width, height = int(variant["lsize_0"]), int(variant["lsize_1"])
-        fit = f" and n mod {width} = 0 and n mod {height} = 0" if variant["groups_fit"] == "True" else ""
+        fit = assumed_multiples(variant, "n", width, height)
         program = lp.make_kernel(
             "{[i, j, k]: 0 <= i, j, k < n}",
             f"out[{', '.join(order)}] = a[i, j, k]",

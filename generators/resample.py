@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, assumed_multiples, choice, size, work_group
 from perfmodel.kernels.kernel import Kernel
 
 # By direction: the side of the points that have a work-item each, those of a and of out, and what a work-item does.
@@ -65,7 +65,7 @@ class Resample(KernelGenerator):
         is_gather = variant["direction"] == "up_gather"
         domain = f"{{[i, j]: 0 <= i, j < {points}}}"
         inner = f"{{[p, q]: 0 <= p, q < {factor}}}"
-        fit = f" and n mod {width} = 0 and n mod {height} = 0" if variant["groups_fit"] == "True" else ""
+        fit = assumed_multiples(variant, "n", width, height)
         program = lp.make_kernel(
             [domain] if is_gather else [domain, inner],
             text.replace("weight", repr(1 / int(factor) ** 2)),

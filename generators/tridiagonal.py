@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.collection.kernel_generator import KernelGenerator
-from perfmodel.collection.tags import DTYPE, GROUPS_FIT, choice, size, work_group
+from perfmodel.collection.tags import DTYPE, GROUPS_FIT, assumed_multiples, choice, size, work_group
 from perfmodel.kernels.kernel import Kernel
 
 # Index of equation e of system i, and the arrays' shape.
@@ -73,7 +73,7 @@ class Tridiagonal(KernelGenerator):
                 lp.ValueArg("n, m", np.int32),
             ],
             name=self.name,
-            assumptions="n >= 1 and m >= 1" + (f" and n mod {lsize} = 0" if variant["groups_fit"] == "True" else ""),
+            assumptions="n >= 1 and m >= 1" + assumed_multiples(variant, "n", lsize),
             lang_version=(2018, 2),
         )
         return lp.split_iname(program, "i", lsize, outer_tag="g.0", inner_tag="l.0")

@@ -10,6 +10,7 @@ HINTS = (
     (r"give data of your own by kernel\.as_observed\(arrays\), or --arg", r"give data of your own by --arg"),
     (r"\(kernel\.with_budget\(10\), --effort 10\)", r"(--effort 10)"),
     (r"give it in args, as \{'(\w+)': …\}", r"give it by --arg \1=…"),
+    (r"is given by features=\{…\} or its file \(--load FILE\)", r"is given by --load FILE"),
     (r"that Calibration\.save wrote", r"that calibrate wrote"),
     (r", or predict it by kernel\.as_emulated\(\)", r""),
     (r"make it a Kernel by perfmodel\.Kernel\.from_opencl\(…\)", r"give --global, --local and --arg"),

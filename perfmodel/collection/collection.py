@@ -76,6 +76,8 @@ class KernelCollection:
         """
         if isinstance(tags, str):
             raise TagError(f"tags are a list of strings; write [{tags!r}]")
+        if not isinstance(tags, Iterable) or not all(isinstance(tag, str) for tag in tags):
+            raise TagError(f"{tags!r:.40} are no tags; give a list of strings, such as ['matmul_sq', 'n:512']")
         if any(map(is_kernel_file, tags)):
             own = own_files(tags)
             joined = _joined(self.generators.values(), own.generators)

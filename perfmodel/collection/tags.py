@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfmodel.basics.errors import TagError, nearest
@@ -131,6 +131,14 @@ DTYPE = choice("dtype", "element type", "float32", "float64", "float16")
 GROUPS_FIT = choice(
     "groups_fit", "sizes are multiples of the work-group; else the kernel has remainders", "True", "False"
 )
+
+
+def assumed_multiples(variant: Mapping[str, str], size: str, *sides: int) -> str:
+    """Returns, to be put behind other assumptions of a Loopy program, that a size is a multiple of a work-group's
+    sides; nothing for variants with remainders, which `GROUPS_FIT` asks for."""
+    return "".join(f" and {size} mod {side} = 0" for side in sides) if variant["groups_fit"] == "True" else ""
+
+
 INDEX_TYPES = {"wide": "size_t", "signed": "int", "unsigned": "uint"}
 """Types of OpenCL C by the values of `INDEX`."""
 INDEX = choice("index", "type of the indices: size_t, int or uint", *INDEX_TYPES)

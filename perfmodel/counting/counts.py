@@ -27,7 +27,7 @@ RESERVED = 4
 
 
 class CountingWarning(PerfmodelWarning):
-    """Warns of counts that are bounds, because the installed isl library cannot count."""
+    """Warns of counts that are less sure than they could be: bounds, samples, or of a kernel beyond its arrays."""
 
 
 # A stride in elements as a function of the sizes; None where the index is not affine in the axis.

@@ -214,6 +214,8 @@ def find_device(selector: str | Device | None = None, stored: Iterable[Device] =
     """
     if isinstance(selector, Device):
         return selector
+    if not isinstance(selector, str | None):
+        raise DeviceError(f"{selector!r:.40} names no device; give its key or part of its name, as text")
     selector = selector or os.environ.get(DEVICE_VARIABLE) or None
     elsewhere = list(stored) if selector else []
     name, units = _split(selector or "")

@@ -7,6 +7,7 @@ the launch for each one emulated. What emulation cannot give is no zero: whoever
 from __future__ import annotations
 
 import math
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from perfmodel.counting.counts import (
     AccessCount,
     BranchCount,
     CollectiveCount,
+    CountingWarning,
     Executions,
     Footprint,
     KernelCounts,
@@ -141,6 +143,13 @@ class EmulatedProgram(DerivedProgram["OpenCLProgram"]):
             extrapolate=True,
             seed=self.seed,
         )
+        beyond = [each.message for each in profile.findings if each.kind == "out of bounds"]
+        if beyond and sizes not in self._runs:
+            warnings.warn(
+                f"kernel {self.name!r} leaves its arrays: {beyond[0]}; give larger ones, or other sizes",
+                CountingWarning,
+                stacklevel=2,
+            )
         run = _Run(profile.emulation, profile.global_size, profile.work_groups)
         self._runs.setdefault(sizes, []).append(run)
         return run

@@ -69,6 +69,10 @@ def emulate(
     kernel = BoundKernel.of(kernel)
     if not isinstance(groups, str | Sequence):
         raise KernelError(f"groups={groups!r} are no groups; give 'first', 'sample', 'all', or a list of their ids")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise KernelError(f"seed={seed!r} begins no random numbers; give a whole number from 0")
+    if arrays is not None and not isinstance(arrays, Mapping):
+        raise KernelError(f"arrays={arrays!r:.60} are not by name; give a dictionary, such as {{'x': numpy.zeros(64)}}")
     launch = kernel.launch()
     if launch.language == PTX:
         from perfmodel.kernels.ptx_profile import emulate as emulate_ptx  # slow to import

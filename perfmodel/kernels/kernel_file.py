@@ -50,7 +50,8 @@ def size_points(pairs: Iterable[str], mark: str) -> list[dict[str, int]]:
             is_word = mark == ":" and not re.search("[:=]", pair)
             apart = ", and select generators apart from kernels of files" if is_word else ""
             raise KernelError(
-                f"{pair!r} gives no size; write name{mark}value or name{mark}a,b with whole numbers{apart}"
+                f"{pair!r} gives no size; write name{mark}value or name{mark}a,b with whole numbers of up to 19 "
+                f"digits{apart}"
             )
         name, values = found.groups()
         if name in choices:

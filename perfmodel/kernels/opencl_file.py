@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from perfmodel.basics.errors import KernelError
@@ -120,11 +121,12 @@ def included(
     """
     seen: list[Path] = []
     open_: list[Path] = []
+    is_guarded = cache(_is_guarded)  # a header is asked about wherever it is included
 
     def expanded(content: str, name: str, known: set[Path]) -> str:
         """Returns content with its includes; ``known`` are headers that it has for certain, its own among them."""
         comments = _comments_with_includes(content)
-        free = _free_of_conditions(content) if is_marked else []
+        free = _free_of_conditions(content, is_guarded(content)) if is_marked else []
 
         def replaced(match: re.Match[str]) -> str:
             if any(start <= match.start() < end for start, end in comments):
@@ -151,7 +153,7 @@ def included(
 
     def included_once(path: Path, known: set[Path]) -> str:
         content = path.read_text(encoding="utf-8-sig", errors="replace")
-        if path in known or (path in open_ and (_is_guarded(content) or _ONCE in content)):
+        if path in known or (path in open_ and (_ONCE in content or is_guarded(content))):
             return ""
         guard = ""
         if _ONCE in content:
@@ -161,7 +163,7 @@ def included(
             if is_marked:  # it may stand under conditions of which only the compiler knows
                 place = seen.index(path) if path in seen else len(seen)
                 guard = f"ONCE_{place}_{re.sub(r'[^0-9A-Za-z]', '_', path.name)}"
-        if is_marked and (guard or _is_guarded(content)):
+        if is_marked and (guard or is_guarded(content)):
             known.add(path)
         seen.append(path)
         open_.append(path)
@@ -182,9 +184,9 @@ def _comments_with_includes(content: str) -> list[tuple[int, int]]:
     return [found.span() for found in _COMMENT.finditer(content) if found[0].startswith("/*") and "#" in found[0]]
 
 
-def _free_of_conditions(content: str) -> list[tuple[int, int]]:
+def _free_of_conditions(content: str, is_guarded: bool) -> list[tuple[int, int]]:
     """Returns the parts of a file that no condition decides on but its own guard."""
-    depth, start = (-1 if _is_guarded(content) else 0), 0
+    depth, start = (-1 if is_guarded else 0), 0
     free: list[tuple[int, int]] = []
     for found in _BRANCHING.finditer(content):
         if depth <= 0:

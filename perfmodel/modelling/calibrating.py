@@ -92,6 +92,11 @@ def _normalized(table: Any, model: Formula) -> pd.DataFrame:
     for label, value in zip(table.index, table[model.output_name], strict=True):
         if isinstance(value, str | bool) or not isinstance(value, int | float | np.integer | np.floating):
             raise FitError(f"the time of {label!r} is {value!r}, which is no number; give it in seconds")
+    for name in model.columns.values():
+        if not (
+            pd.api.types.is_numeric_dtype(table[name]) or pd.to_numeric(table[name], errors="coerce").notna().all()
+        ):
+            raise FitError(f"the table's column {name!r} has values that are no numbers; measure the kernels again")
     result["flags"] = [_flags(value) for value in table["flags"]] if "flags" in table.columns else [()] * len(table)
     return result
 

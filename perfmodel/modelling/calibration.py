@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
-from perfmodel.basics.errors import CalibrationError, FitError, nearest
+from perfmodel.basics.errors import CalibrationError, FeatureError, FitError, ModelStringError, nearest
 from perfmodel.device.facts import DeviceFacts, keys_of_known
 from perfmodel.kernels.kernel import Kernel, as_kernel, as_kernels
 from perfmodel.modelling import notebook_plots, prediction
@@ -245,8 +245,8 @@ class Calibration(Fitted):
             features: the model's own features, as given to `Model`; they are code and therefore not in the file.
 
         Raises:
-            CalibrationError: if the file is missing, damaged, or of a newer version.
-            ModelStringError: if it needs features that are not given.
+            CalibrationError: if the file is missing, damaged, or of a newer version, or needs features that are not
+                given.
         """
         return cls._of(FILE.load(Path(path)), path, features)
 
@@ -262,6 +262,12 @@ class Calibration(Fitted):
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise FILE.damaged(path, error) from error
+        except (ModelStringError, FeatureError) as error:
+            reason = error.reason if isinstance(error, ModelStringError) else error
+            raise CalibrationError(
+                f"the model of calibration {path} cannot be read, where a feature of your own is given by "
+                f"features={{…}} or its file (--load FILE): {reason}"
+            ) from error
         if tuple(loaded.parameters) != loaded.model.parameters:
             raise CalibrationError(
                 f"calibration {path} is damaged: its model has the parameters {', '.join(loaded.model.parameters)}, "
@@ -303,15 +309,22 @@ class Calibration(Fitted):
         if not chosen:
             from perfmodel.device.processor_here import facts_here_or_known  # keeps start-up quick
 
+            if "," in device and all(map(facts_here_or_known, device.split(","))):
+                raise CalibrationError(
+                    f"{device!r} names {device.count(',') + 1} devices, and a calibration is of one; ask for each by "
+                    "itself, or compare them by 'perfmodel project'"
+                )
             facts = DeviceFacts.load(device) if device.endswith(".json") else facts_here_or_known(device)
             if facts and (carried_over := cls._carried_over(model, facts, found)):
                 return carried_over
         if len(chosen) != 1:
+            models = {path.stem.partition("@")[0] for path in found}
+            hint = nearest(wanted, keys_of_known()) if not model or model in models else nearest(model, models)
             what = f"calibration of {model!r}" if model else "calibration"
             raise CalibrationError(
                 f"{'more than one' if chosen else 'no'} {what} for {device!r} is shipped"
-                f"{nearest(wanted, keys_of_known())} (there are {', '.join(path.stem for path in found) or 'none'}); "
-                f"calibrate yourself by 'perfmodel reproduce {model or default_models()[0]}'"
+                f"{hint} (there are {', '.join(path.stem for path in found) or 'none'}); "
+                f"calibrate yourself by 'perfmodel reproduce {model if model in models else default_models()[0]}'"
             )
         calibration = cls._of(*chosen[0])
         if wanted != "cpu":

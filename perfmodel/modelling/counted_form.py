@@ -30,7 +30,7 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     numbers = {name: np.asarray(size) for name, size in sizes.items()}
     if not isinstance(program, OpenCLProgram) or not all(size.size for size in numbers.values()):
         return form
-    here = kernel.at(**{name: size.flat[0].item() for name, size in numbers.items()})
+    here = kernel.at(**{name: size.ravel()[:1].tolist()[0] for name, size in numbers.items()})
     if len(here.sizes) < len(program.sizes):
         return form
     if program.contents is not None or _is_seen(calibration, here):

@@ -20,7 +20,7 @@ from perfmodel.modelling import notebook_plots
 from perfmodel.modelling.attribution import attribute
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.growing import Growth, Point, growth
-from perfmodel.modelling.mechanism import Mechanism, mechanism
+from perfmodel.modelling.mechanism import MOST_PRICE, Mechanism, mechanism
 from perfmodel.modelling.prediction import LEVEL, Floats, Prediction, feature_values, predicted
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LEAST_DEPENDENCE = 0.01
 # Costs that are a smaller part of both times are not listed one by one.
 LEAST_NOTABLE = 0.005
-# From so far on, no measured kernel's time depends on the same things.
+# From this distance on, no measured kernel's time depends on the same things.
 UNLIKE = 0.5
 # Up to so many doublings beyond the measurements, a prediction is nearly one between them.
 NEARLY_WITHIN = 0.25
@@ -255,7 +255,6 @@ def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Ex
     bound = {name: int(value) for name, value in kernel.bind(sizes).items()}
     items = _items(calibration, features, terms, costs, seconds)
     bottleneck = costs[0].name if costs else ""
-    prices = {item.parameter: item.seconds for item in items if item.cost == bottleneck}
     return Explanation(
         kernel=" ".join(filter(None, [kernel.name, kernel.variant])),
         sizes=bound,
@@ -266,7 +265,7 @@ def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Ex
         terms=terms,
         items=items,
         bottleneck=bottleneck,
-        mechanism=mechanism(calibration, kernel, sizes, features, bottleneck, prices),
+        mechanism=mechanism(calibration, kernel, sizes, features, bottleneck),
         growth=tuple(_growths(calibration, kernel, bound, Point(0, seconds, _alone(costs)))),
         trust=_trust(calibration, features, seconds, found),
     )
@@ -318,11 +317,14 @@ def _trust(calibration: Fitted, features: Mapping[str, Floats], seconds: float, 
 
     def elasticity(name: str) -> float:
         step = 1e-4
-        up, down = (
+        up, here, down = (
             float(compiled(parameters, {**features, name: np.asarray(features[name] * factor)}))
-            for factor in (1 + step, 1 - step)
+            for factor in (1 + step, 1.0, 1 - step)
         )
-        return (up - down) / (2 * step * seconds) if seconds else 0.0
+        gain = up - down
+        if not 0.5 < (up - here) / (here - down or math.inf) < 2:  # a work-group more or less: a step, and no slope
+            gain = 2 * min(up - here, here - down, key=abs)
+        return gain / (2 * step * seconds) if seconds else 0.0
 
     outside = _outside(calibration.ranges, features)
     return Trust(
@@ -348,7 +350,7 @@ def _items(
     compiled, found = calibration.model.string.compile(), []
     alone = {cost.name: cost.seconds for cost in costs}
     times = [name for name in terms if name in alone]
-    # All parameters as they are, but for one after the other, which is nothing and then twice what it is.
+    # In two columns for each parameter, it is zero and twice its value, and all others are as they are.
     changed = {name: np.full(2 * len(calibration.parameters), value) for name, value in calibration.parameters.items()}
     for place, (name, value) in enumerate(calibration.parameters.items()):
         changed[name][2 * place : 2 * place + 2] = 0.0, 2 * value
@@ -366,7 +368,7 @@ def _items(
             if parameter in alone:  # of a term that is no time by itself
                 cost, own, less, more = parameter, alone[parameter], 0.0, 2 * alone[parameter]
             is_price = np.isfinite([less, more]).all() and np.isclose(more - own, own - less, rtol=1e-6, atol=0)
-            if is_price and own > less and value < 1e-3:
+            if is_price and own > less and value < MOST_PRICE:
                 unit = calibration.units.get(parameter, "").partition("s/")[2]
                 found.append(
                     Item(parameter=parameter, number=(own - less) / value, unit=unit, seconds=own - less, cost=cost)

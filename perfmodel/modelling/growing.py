@@ -13,9 +13,10 @@ from perfmodel.basics.tables import seconds as with_unit
 DOUBLINGS = 6
 """A size is followed over so many doublings, to see where another cost takes over; and over as many halvings."""
 SAME = 0.005
-"""A ratio that is nearer to one is one."""
+"""Ratios that are nearer to one than this count as one."""
 NEAR_A_POWER, STILL_NEAR = 0.06, 0.25
-"""An exponent that is nearer to a whole number is taken for it, if the one of the doubling before is not far either."""
+"""An exponent that is nearer to a whole number than this is taken for it, if that of the doubling before is near it,
+too."""
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 

@@ -19,6 +19,10 @@ from perfmodel.vocabulary.named_features import evaluate_all
 
 # A price is the mechanism of the term that it is in if it makes up so much of it.
 MOST = 0.5
+MOST_PRICE = 1e-3
+"""Parameters of so many seconds and more are no prices, but capacities, shapes of overlaps and the like."""
+STEP = 1e-4
+"""Slopes are taken between prices that are smaller and larger by this part of them."""
 
 
 @dataclass(frozen=True)
@@ -61,20 +65,19 @@ def mechanism(
     sizes: Mapping[str, int],
     features: Mapping[str, Floats],
     cost: str,
-    prices: Mapping[str, float],
 ) -> Mechanism | None:
     """Returns the mechanism behind a cost; None where its model has no words for it.
 
     Args:
         features: the values of the model's own features.
-        prices: parts of the cost, which add up to it, by the parameter that is the price.
     """
     meanings = calibration.model.meanings
     own = meanings.get(cost)
+    prices = _prices(calibration, features, cost)
     whole = sum(prices.values())
     dearest = max(prices, key=lambda name: prices[name], default="")
     is_most = dearest in meanings and prices[dearest] >= MOST * whole
-    price = dearest if is_most and _has_several_parameters(calibration, cost) else ""
+    price = dearest if is_most else ""
     if own is None and not price:
         return None
     chain = {name: meanings[name] for name in (price, cost) if name in meanings}
@@ -99,9 +102,24 @@ def mechanism(
     )
 
 
-def _has_several_parameters(calibration: Fitted, cost: str) -> bool:
+def _prices(calibration: Fitted, features: Mapping[str, Floats], cost: str) -> dict[str, float]:
+    """Returns the parts of a term by the parameter that is the price, in seconds; none of a term with one parameter.
+
+    A part is the term's slope along that price, times the price. The parts add up to a term that is made of times
+    alone, be it their sum, their maximum or their overlap (Euler's theorem on homogeneous functions).
+    """
     term = calibration.model.string.terms.get(cost)
-    return term is not None and sum(isinstance(node, Parameter) for node in walk(term)) > 1
+    inside = {node.name for node in walk(term) if isinstance(node, Parameter)} if term is not None else set()
+    if len(inside) < 2:
+        return {}
+    names = [name for name in calibration.parameters if name in inside and calibration.parameters[name] < MOST_PRICE]
+    steps = {name: np.full(2 * len(names), value) for name, value in calibration.parameters.items()}
+    for place, name in enumerate(names):
+        steps[name][2 * place : 2 * place + 2] *= 1 - STEP, 1 + STEP
+    with np.errstate(all="ignore"):
+        values = np.broadcast_to(calibration.model.string.compile().terms(steps, features)[cost], 2 * len(names))
+    slopes = (values[1::2] - values[::2]) / (2 * STEP)
+    return {name: float(slope) for name, slope in zip(names, slopes, strict=True) if slope > 0}
 
 
 def _values(

@@ -61,7 +61,9 @@ def parameters_in(file: Path) -> dict[str, list[Value]]:
     """
     try:
         found: Any = json_values.read(file)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise KernelError(f"{file} cannot be read ({error.strerror}); give a file such as {_EXAMPLE}") from error
+    except ValueError as error:
         raise KernelError(f"{file} holds no parameters ({error}); write such as {_EXAMPLE}") from error
     lists = found.values() if isinstance(found, dict) else [None]
     if not all(isinstance(each, list) and all(type(value) in (int, str) for value in each) for each in lists):

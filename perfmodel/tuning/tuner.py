@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, Generic
 
 import numpy as np
@@ -91,10 +92,10 @@ class Tuner(Generic[C]):
         Some are those that least is known of, and, where times rank as predicted, every second is the next one that was
         predicted to be the fastest. Those that were asked for and not told yet are taken to be as fast as expected.
         """
-        if count < 1:
+        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
             raise PerfmodelError(f"count={count!r} is no number of configurations to measure; give 1 or more")
         chosen: list[int] = []
-        for _ in range(count):
+        for _ in range(int(count)):
             taken = {*self._told, *self._asked}
             if len(taken) == len(self._places):
                 break
@@ -110,8 +111,9 @@ class Tuner(Generic[C]):
             PerfmodelError: for a configuration that there is none of, or a time that is none.
         """
         place = self._place(config)
-        taken = math.inf if seconds is None or math.isnan(seconds) else float(seconds)
-        if not taken > 0:
+        is_time = seconds is None or (isinstance(seconds, Real) and not isinstance(seconds, bool))
+        taken = math.inf if not is_time or seconds is None or math.isnan(seconds) else float(seconds)
+        if not is_time or not taken > 0:
             raise PerfmodelError(
                 f"{seconds!r} s is no time of {str(config)[:100]}; give seconds, or None for a failure"
             )
@@ -249,6 +251,10 @@ def tune(
     Raises:
         PerfmodelError: as `Tuner`.
     """
+    if not isinstance(calibration, Calibration):
+        raise PerfmodelError(f"{calibration!r:.60} is no calibration; give one, as Calibration.shipped(device='H200')")
+    if not callable(kernel):
+        raise PerfmodelError(f"kernel={kernel!r:.60} is no function; give one that makes the kernel of a configuration")
     every = list(configs)
     return tuner_of(every, foresight(every, kernel, calibration, workers), better=better, doubt=doubt)
 

@@ -223,7 +223,9 @@ def evaluate_all(
     """Evaluates several features as `evaluate` does each; counts that they share are evaluated only once."""
     counted = counted_functions(features, kernel, bound)
     values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
-    return {name: values[name] if name in values else _one_by_one(f, kernel, bound) for name, f in features.items()}
+    return {
+        name: values[name] if name in values else _one_by_one(name, f, kernel, bound) for name, f in features.items()
+    }
 
 
 def counted_functions(
@@ -311,28 +313,29 @@ def _general_counts(kernel: Kernel, constant: Mapping[str, int], subgroup_size: 
     return None
 
 
-def _one_by_one(found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+def _one_by_one(name: str, found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
     shape = np.broadcast_shapes(*(np.shape(size) for size in bound.values()))
-    flat = {name: np.broadcast_to(size, shape).ravel() for name, size in bound.items()}
+    flat = {each: np.broadcast_to(size, shape).ravel() for each, size in bound.items()}
     count = int(np.prod(shape, dtype=np.int64))
-    kernels = (kernel.at(**{name: int(size[i]) for name, size in flat.items()}) for i in range(count))
-    return np.array([number(found, k) for k in kernels]).reshape(shape)
+    kernels = (kernel.at(**{each: int(size[i]) for each, size in flat.items()}) for i in range(count))
+    return np.array([number(found, k, name) for k in kernels]).reshape(shape)
 
 
-def number(found: Feature, kernel: Kernel) -> float:
-    """Returns a feature of one kernel as a number.
+def number(found: Feature, kernel: Kernel, name: str = "") -> float:
+    """Returns a feature of one kernel as a number; an error names it as the model does.
 
     Raises:
         FeatureError: for a user's feature that fails or gives no number, with the feature and the kernel.
     """
+    feature = f"feature {name!r} ({type(found).__name__})" if name else f"feature {found!r}"
     try:
         value = found.eval(kernel)
     except PerfmodelError:
         raise
     except Exception as error:
-        raise FeatureError(f"feature {found!r} fails for {kernel!r} ({type(error).__name__}: {error})") from error
+        raise FeatureError(f"{feature} fails for {kernel!r} ({type(error).__name__}: {error})") from error
     if isinstance(value, bool | str) or np.ndim(value) or not isinstance(value, int | float | np.number | np.ndarray):
-        raise FeatureError(f"feature {found!r} gives {value!r} for {kernel!r}; its eval has to return one number")
+        raise FeatureError(f"{feature} gives {value!r} for {kernel!r}; its eval has to return one number")
     return float(value)
 
 

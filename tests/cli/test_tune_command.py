@@ -98,7 +98,7 @@ def test_a_dry_run_needs_no_device_and_takes_cuda(ran: Callable[..., Ran]) -> No
         (["scale.cl", *LAUNCH, *SPACE, "--where", "GROUPS < 3", "--dry-run"], "needs 'GROUPS', which is no size of it"),
         (["scale.cl", *LAUNCH, *SPACE, "--where", "GROUP < 3", "--dry-run"], "no configuration fulfils GROUP < 3"),
         (["scale.cl", *LAUNCH, "--param", "WORK=1,1", "--dry-run"], "parameter 'WORK' has a value twice"),
-        (["scale.cl", *LAUNCH, *SPACE, "--space", "no.json", "--dry-run"], "no.json holds no parameters"),
+        (["scale.cl", *LAUNCH, *SPACE, "--space", "no.json", "--dry-run"], "no.json cannot be read"),
         (["scale.cl", *LAUNCH, *SPACE, "--evaluations", "0", "--dry-run"], "--evaluations 0 measures nothing"),
         (["scale.cl", *LAUNCH[:-1], "a=zeros:float32:n", *SPACE, "--dry-run"], "are measured with random numbers"),
         (["scale.py:kernel", *LAUNCH, *SPACE, "--dry-run"], "or perfmodel.tune, in Python"),

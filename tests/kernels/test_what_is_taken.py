@@ -86,11 +86,26 @@ def test_what_is_no_kernel_is_said(given: Any, words: str, calibration: pm.Calib
         pm.emulate(given)
 
 
+NAMED = pm.Kernel(program(), n=98)
+ANYTHING: Any = [0]
+ELSE: Any = 1.5
+COLLECTION = pm.KernelCollection(pm.ALL_GENERATORS)
+MODEL = pm.Model("f_cl_wall_time", "p_a * f_thread_groups")
 MISTAKEN: dict[str, tuple[Any, str]] = {
     "a device by number": (lambda: pm.Calibration.shipped(device=3), "3 does not name a device"),  # type: ignore
     "a feature by number": (lambda: pm.feature(3), "3 is no feature's name"),  # type: ignore[arg-type]
     "a list of features": (lambda: pm.feature(["f_op"]), "is no feature's name"),  # type: ignore[arg-type]
     "one generator": (lambda: pm.KernelCollection(pm.ALL_GENERATORS[0]), "is no list of generators"),  # type: ignore
+    "an array without a name": (lambda: pm.emulate(NAMED, ANYTHING), "are not by name; give a dictionary"),
+    "a group by a word": (lambda: pm.emulate(NAMED, groups=[0, ELSE]), "1.5 is no group's id"),
+    "a seed below zero": (lambda: pm.emulate(NAMED, groups="sample", seed=-1), "seed=-1 begins no"),
+    "tags by number": (lambda: COLLECTION.generate_kernels([*ANYTHING]), "are no tags; give a list of strings"),
+    "no tags": (lambda: COLLECTION.generate_kernels(None), "None are no tags"),  # type: ignore[arg-type]
+    "devices of a campaign as a text": (lambda: pm.Campaign([NAMED], "cpu"), "'cpu' are a text; give a list of them"),
+    "a device of a measurement by number": (lambda: pm.measure(NAMED, MODEL, device=3), "3 names no device"),  # type: ignore
+    "a protocol by number": (lambda: pm.measure(NAMED, MODEL, protocol=3), "no protocol 3"),  # type: ignore[arg-type]
+    "a store of a measurement by number": (lambda: pm.measure(NAMED, MODEL, store=3), "3 is no path of a store"),  # type: ignore
+    "a budget in words": (lambda: pm.measure(NAMED, MODEL, budget_s="1"), "a budget of 1 s is none"),  # type: ignore
     "a store by number": (lambda: pm.Store(3), "3 is no path of a store"),  # type: ignore[arg-type]
 }
 
@@ -110,6 +125,14 @@ def test_a_parsed_model_string_is_taken_as_its_text() -> None:
     fitted = ModelRegressor(model.string).fit(features, [3.0, 5.0, 7.0, 9.0])
     assert fitted.parameters_ == pytest.approx({"p_a": 2.0, "p_b": 1.0})
     assert fitted.predict(features) == pytest.approx([3, 5, 7, 9])
+
+
+@pytest.mark.parametrize("size", [None, 10**30])
+def test_sizes_that_are_none_are_said_by_what_comes_along(size: Any) -> None:
+    source = "kernel void f(global float *x, int n) { int i = get_global_id(0); if (i < n) x[i] += 1; }"
+    kernel = pm.Kernel.from_opencl(source, "f", "(n + 255) // 256 * 256", 256, {"x": "n"}, n=1000)
+    with pytest.raises(KernelError, match=r"^(size )?n=\w+ (is not|of kernel 'f' is not) a (whole )?number"):
+        pm.Calibration.shipped(device="H200").predict(kernel, n=size)
 
 
 @pytest.mark.parametrize("given", [None, 3, b"p_a", ["p_a"]])

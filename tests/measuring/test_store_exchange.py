@@ -352,7 +352,7 @@ def test_a_column_that_is_missing_is_named(tmp_path: Path) -> None:
     for ending, write in columns_writers().items():
         target = tmp_path / f"less{ending}"
         write({name: value for name, value in line.items() if name != "content"}, target)
-        with Store() as store, pytest.raises(StoreError, match="there is no content"):
+        with Store() as store, pytest.raises(StoreError, match="it has no column content"):
             import_file(store, target)
 
 

@@ -206,6 +206,15 @@ def test_a_model_whose_parameters_are_not_those_saved_is_damaged(calibration: pm
         pm.Calibration.load(path, {"f_sim": SimulatedTime(true_time)})
 
 
+def test_a_calibration_by_features_of_ones_own_says_what_it_lacks(calibration: pm.Calibration, tmp_path: Path) -> None:
+    calibration.save(tmp_path / "own.json")
+    text = (tmp_path / "own.json").read_text()
+    name = next(iter(calibration.model.features))
+    (tmp_path / "own.json").write_text(text.replace(name, "f_of_my_own"))
+    with pytest.raises(CalibrationError, match=r"own.json cannot be read, .* \(--load FILE\): no feature family knows"):
+        pm.Calibration.load(tmp_path / "own.json")
+
+
 def test_missing_and_unwritable_files(calibration: pm.Calibration, tmp_path: Path) -> None:
     with pytest.raises(CalibrationError, match="cannot be read"):
         pm.Calibration.load(tmp_path / "none.json")
@@ -253,6 +262,17 @@ def test_times_that_mean_nothing_are_refused_by_name(value: float, words: str) -
         model.fit(table)
     assert str(table.index[1]) in str(caught.value)
     assert words in str(caught.value)
+
+
+def test_residuals_of_another_name_and_columns_of_words_are_refused(
+    calibration: pm.Calibration, matmuls: list[pm.Kernel]
+) -> None:
+    table = pm.measure(matmuls, calibration.model)
+    with pytest.raises(FitError, match="no residuals 'log'; give 'relative', 'absolute', 'logarithmic'"):
+        calibration.model.fit(table, residuals="log")
+    column = next(iter(calibration.model.columns.values()))
+    with pytest.raises(FitError, match="has values that are no numbers; measure the kernels again"):
+        calibration.model.fit(table.assign(**{column: "many"}))
 
 
 def test_a_table_of_another_model_is_refused() -> None:
@@ -326,7 +346,7 @@ def test_a_feature_that_gives_no_number_is_named(result: object) -> None:
             return result  # type: ignore[return-value]
 
     model = pm.Model("f_cl_wall_time", "p_a * f_odd", features={"f_odd": Odd()})
-    with pytest.raises(FeatureError, match=r"Odd.* for Kernel\(launch"):
+    with pytest.raises(FeatureError, match=r"feature 'f_odd' \(Odd\) gives .* for Kernel\(launch"):
         pm.measure(pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["launch", "groups:4"]), model, device="cpu")
 
 
@@ -382,6 +402,8 @@ def test_what_is_not_shipped_is_said(model: str, device: str) -> None:
     with pytest.raises(CalibrationError, match=f"no calibration of '{model}' for '{device}' is shipped") as caught:
         pm.Calibration.shipped(model, device=device)
     assert "unified-plus@nvidia-h200-e38dd1" in str(caught.value)
+    assert ("did you mean 'unified-plus'" in str(caught.value)) == (model == "unified-pluss")
+    assert "pluss'" not in str(caught.value).partition("perfmodel reproduce")[2]
 
 
 def test_a_model_whose_name_begins_like_anothers_is_told_apart() -> None:

@@ -116,6 +116,15 @@ def test_distance_counts_doublings_of_the_work_that_takes_the_time(
     assert found.extrapolation == found.trust.extrapolation
 
 
+def test_a_step_is_no_slope_of_what_lies_outside_the_measurements() -> None:
+    """Whole sub-groups and work-groups are steps: one work-item more would take many times what its part is."""
+    source = "kernel void f(global float *x, long n) { long i = get_global_id(0); if (i < n) x[i] += 1; }"
+    kernel = pm.Kernel.from_opencl(source, "f", "n", 256, {"x": "n"}, n=2**40)
+    trust = pm.Calibration.shipped(device="H200").explain(kernel).trust
+    assert "f_thread_groups" in trust.dependence
+    assert all(abs(each) < 1.01 for each in trust.dependence.values())
+
+
 def test_what_was_never_measured_is_said_to_cost_nothing(calibration: pm.Calibration, tiled: pm.Kernel) -> None:
     free = {**calibration.parameters, "p_madd": 0.0}
     unseen = replace(calibration, parameters=free, ranges={**calibration.ranges, MADD: (0.0, 0.0)})

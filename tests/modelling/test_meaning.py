@@ -33,8 +33,8 @@ WORK = pm.Meaning(
 PRICES = {"p_launch": 5e-6, "p_madd": 1e-11, "p_add": 4e-11, "p_mul": 4e-11, "p_byte": 1e-13}
 
 
-def calibrated(meanings: dict[str, Any], **prices: float) -> pm.Calibration:
-    """Returns a calibration of known prices."""
+def calibrated(meanings: dict[str, Any], text: str = MODEL, **prices: float) -> pm.Calibration:
+    """Returns a calibration of a model string by known prices."""
     import pandas as pd
 
     random = np.random.default_rng(0)
@@ -42,7 +42,7 @@ def calibrated(meanings: dict[str, Any], **prices: float) -> pm.Calibration:
     table = pd.DataFrame({name: 10 ** random.uniform(5, 8, 40) for name in names})
     table["f_sync_kernel_launch"] = 1.0
     table["f_mem_bytes_global"] *= 500.0  # of which half takes longer than the work
-    model = pm.Model("f_cl_wall_time", MODEL, meanings=meanings)
+    model = pm.Model("f_cl_wall_time", text, meanings=meanings)
     parameters = {**PRICES, **prices}
     table["f_cl_wall_time"] = model.string.compile()(parameters, {name: table[name] for name in names})
     return replace(model.fit(table), parameters=parameters, device={"name": "NVIDIA H200", "key": "h", "kind": "gpu"})
@@ -103,6 +103,21 @@ def test_the_dearest_price_of_a_term_is_the_mechanism_within_it(product: pm.Kern
     assert str(alone) == "multiply-adds"
 
 
+def test_the_dearest_price_is_found_under_an_overlap_and_a_maximum() -> None:
+    """No price is proportional to such a term, but the longest one is what it is made of."""
+    source = """kernel void each(global float *a, int n) {
+        int i = get_global_id(0);
+        a[i] = (a[i] + 1.5f) * 2.5f;
+    }"""
+    each = pm.Kernel.from_opencl(source, "each", "n", 256, {"a": "n"}, n=2**20)
+    sum_ = "p_madd * f_op_float32_madd + p_add * f_op_float32_add + p_mul * f_op_float32_mul"
+    assert sum_ in MODEL
+    text = MODEL.replace(sum_, f"overlap({sum_.replace(' +', ',')}, 4)")
+    said = {"work": "operations", "p_madd": "multiply-adds", "p_add": "sums", "p_mul": "products"}
+    found = calibrated(said, text, p_add=1e-9, p_mul=4e-9).explain(each).mechanism
+    assert str(found) == "operations, 100 % of that time for products"
+
+
 def test_a_price_that_is_less_than_half_of_its_term_is_none() -> None:
     source = """kernel void each(global float *a, int n) {
         int i = get_global_id(0);
@@ -113,7 +128,7 @@ def test_a_price_that_is_less_than_half_of_its_term_is_none() -> None:
     kinds = ("add", "mul", "madd")
     assert [float(pm.feature(f"f_op_float32_{kind}").eval(each)) for kind in kinds] == [2**20] * 3
     said = {"work": "operations"} | {f"p_{kind}": kind for kind in kinds}
-    same = calibrated(said, **dict.fromkeys(("p_add", "p_mul", "p_madd"), 4e-9))
+    same = calibrated(said, p_add=4e-9, p_mul=4e-9, p_madd=4e-9)
     assert str(same.explain(each).mechanism) == "operations"
     dear = replace(same, parameters={**same.parameters, "p_mul": 9e-9})
     assert str(dear.explain(each).mechanism) == "operations, 53 % of that time for mul"

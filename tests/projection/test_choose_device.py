@@ -66,6 +66,15 @@ def test_arrays_decide() -> None:
     assert chosen == {0: "hand", 500: "computing"}
 
 
+def test_arrays_that_are_too_small_are_said() -> None:
+    source = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2; }"
+    twice = pm.Kernel.from_opencl(source, "twice", 1024, 256, {"x": 1024})
+    with pytest.warns(
+        pm.PerfmodelWarning, match="'twice' leaves its arrays: .* of 'x', which has 12; give larger ones"
+    ):
+        pm.choose_device(twice, ["H200"], {"x": np.zeros(3, np.float32)})
+
+
 def test_calibrations_take_part_from_static_counts() -> None:
     calibration = GPU.calibration()
     known = replace(calibration, device={"name": "calibrated", "key": "", "kind": "gpu"})

@@ -99,6 +99,21 @@ def test_explanations_name_the_mechanism(collection: pm.KernelCollection, tags: 
     assert advice in found.advice
 
 
+def test_loads_of_different_rows_are_named_as_what_they_are() -> None:
+    """A sub-group's loads that go to 32 lines each are what limits the sums of rows, and not the few stores."""
+    source = """kernel void sums(global const float *a, global float *out, int n) {
+        int row = get_global_id(0);
+        float sum = 0;
+        for (int k = 0; k < n; k++) sum += a[row * n + k];
+        out[row] = sum;
+    }"""
+    sums = pm.Kernel.from_opencl(source, "sums", "n", 128, {"a": "n*n", "out": "n"}, n=4096)
+    found = pm.Calibration.shipped("gpu", device="H200").explain(sums).mechanism
+    assert found is not None
+    assert (found.cost, found.price) == ("l1", "p_l1_global")
+    assert found.advice == "neighbouring work-items that load neighbouring elements would help"
+
+
 def test_arrays_of_sizes_give_what_each_size_gives() -> None:
     calibration = pm.Calibration.shipped("gpu", device="H200")
     source = """__kernel void add(__global float *c, __global const float *a, const int n)

@@ -14,6 +14,7 @@ import perfmodel as pm
 from perfmodel.cli.command_line import main
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.measuring.ptx_texts import EMPTY_NAME, EMPTY_TEXT
 from perfmodel.tuning.improving import improve as improving
 from perfmodel.tuning.improving.comparing import Comparer
 from tests.kernels.test_changes import STRIDED, TILED, WRONG, matmul, tiled
@@ -62,6 +63,14 @@ def test_more_work_items_where_loops_take_steps_of_them(h200: pm.Calibration, cp
     kernel = pm.Kernel.from_opencl(STRIDED, "add", 1024, 64, {"x": "n"}, n=2**22)
     found = pm.improve(kernel, h200, most=10)
     assert found.found[0].words.startswith("four times the work-items (4096)")
+
+
+def test_a_kernel_that_no_change_is_known_of_is_said_to_be_one(h200: pm.Calibration, cpu: Device) -> None:
+    found = pm.improve(pm.Kernel.from_ptx(EMPTY_TEXT, EMPTY_NAME, 64, 32), h200)
+    assert (found.tried, len(found)) == (0, 0)
+    assert "no change of such a kernel is known; write variants of it, and let rank compare them" in " ".join(
+        str(found).split()
+    )
 
 
 def test_what_crashes_is_another_kernel(cpu: Device) -> None:

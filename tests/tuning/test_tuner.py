@@ -133,7 +133,13 @@ def test_what_needs_no_measurement_says_why() -> None:
         (lambda: Tuner([]), "the list is empty"),
         (lambda: Tuner([Configuration("a", math.nan, unpredicted="it is too large")]), "it is too large"),
         (lambda: tuner().ask(0), "give 1 or more"),
+        (lambda: tuner().ask(1.5), "give 1 or more"),  # type: ignore[arg-type]
+        (lambda: tuner().ask("4"), "give 1 or more"),  # type: ignore[arg-type]
         (lambda: tuner().tell(CONFIGS[0], 0), "is no time"),
+        (lambda: tuner().tell(CONFIGS[0], "fast"), "'fast' s is no time"),  # type: ignore[arg-type]
+        (lambda: tuner().tell(CONFIGS[0], [1e-5]), "give seconds, or None"),  # type: ignore[arg-type]
+        (lambda: pm.tune(CONFIGS, print, "h200"), "'h200' is no calibration"),  # type: ignore[arg-type]
+        (lambda: pm.tune(CONFIGS, 3, pm.Calibration.shipped(device="H200")), "kernel=3 is no function"),  # type: ignore[arg-type]
         (lambda: tuner().tell({"group": 7}, 1.0), "none of the configurations"),
     ],
 )

@@ -157,7 +157,7 @@ def _calibration_name(parsed: argparse.Namespace) -> str:
     if parsed.device is None:
         if not parsed.tags and ("@" in name or name.endswith(".json")):
             raise CalibrationError(f"{name} predicts kernels, and none is named; put one behind it: matmul_sq n=1024")
-        if not parsed.tags or name.endswith((".py", *SOURCES)):
+        if not parsed.tags or (name.rpartition(":")[0] or name).endswith((".py", *SOURCES)):
             raise CalibrationError(
                 f"{name!r} names no calibration; put one before the kernel, such as gpu@h200, or give a device by "
                 "--device"

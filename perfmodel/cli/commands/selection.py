@@ -175,7 +175,9 @@ def check_writable(path: str, option: str = "--out") -> None:
     folder = os.path.dirname(path) or "."  # noqa: PTH120
     is_folder = os.path.isdir(folder) and os.access(folder, os.W_OK)  # noqa: PTH112
     if not path or os.path.isdir(path) or not is_folder:  # noqa: PTH112
-        raise PerfmodelError(f"{option} {path!r} cannot be written; give a file in a folder that is there")
+        raise PerfmodelError(
+            f"{option} {path!r} cannot be written; give a file in a folder that is there, and that you may write"
+        )
 
 
 def store_beside(path: str) -> str:

@@ -79,15 +79,11 @@ def _tune(parsed: argparse.Namespace) -> int:
     from perfmodel.kernels.program import runtime_of
     from perfmodel.measuring.store import Store
     from perfmodel.tuning.searching import search
-    from perfmodel.tuning.space import parameters_in, space
+    from perfmodel.tuning.space import space
     from perfmodel.tuning.tuner import BETTER, DOUBT, tune
 
-    if not parsed.store and not parsed.dry_run:
-        raise PerfmodelError("tune keeps its times in a store; give --store FILE, or store in perfmodel.toml")
-    for option, given in (("--batch", parsed.batch), ("--evaluations", parsed.evaluations)):
-        if given is not None and given < 1:
-            raise PerfmodelError(f"{option} {given} measures nothing; give 1 or more")
-    parameters = {**(parameters_in(parsed.space) if parsed.space else {}), **_parameters(parsed.param)}
+    _check_limits(parsed)
+    parameters = _parameters(parsed)
     configs: list[Config] = [dict(each) for each in space(parameters, parsed.where)]
     kernel = tuned_kernel(parsed.source, parsed)
     first = kernel(configs[0])
@@ -126,12 +122,35 @@ def _tune(parsed: argparse.Namespace) -> int:
     return 0 if parsed.dry_run or tuner.best else 1
 
 
-def _parameters(given: Sequence[str]) -> dict[str, list[int | str]]:
-    found: dict[str, list[int | str]] = {}
-    for name, words in pairs(given, "--param").items():
+def _check_limits(parsed: argparse.Namespace) -> None:
+    """Refuses options by which nothing could be measured, or kept."""
+    from perfmodel.measuring.campaign import check_budget  # keeps start-up quick
+
+    if not parsed.store and not parsed.dry_run:
+        raise PerfmodelError("tune keeps its times in a store; give --store FILE, or store in perfmodel.toml")
+    for option, given in (("--batch", parsed.batch), ("--evaluations", parsed.evaluations)):
+        if given is not None and given < 1:
+            raise PerfmodelError(f"{option} {given} measures nothing; give 1 or more")
+    check_budget(parsed.budget)
+
+
+def _parameters(parsed: argparse.Namespace) -> dict[str, list[int | str]]:
+    """Returns the values of each parameter, of the file of ``--space`` and of ``--param``.
+
+    Raises:
+        PerfmodelError: for a parameter, which is a macro, that is called as an argument of the kernel is.
+    """
+    from perfmodel.tuning.space import parameters_in  # keeps start-up quick
+
+    found: dict[str, list[int | str]] = dict(parameters_in(parsed.space)) if parsed.space else {}
+    for name, words in pairs(parsed.param, "--param").items():
         values = [word.strip() for word in words.split(",")]
         are_numbers = all(word.lstrip("-").isdecimal() for word in values)
         found[name] = [int(word) for word in values] if are_numbers else list(values)
+    if both := sorted(set(found) & set(pairs(parsed.arg, "--arg"))):
+        raise PerfmodelError(
+            f"{both[0]!r} is a parameter of the tuning, a macro, and an argument of the kernel; rename one"
+        )
     return found
 
 

@@ -6,10 +6,11 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from perfmodel.basics.brief import brief, number_of
-from perfmodel.basics.errors import MeasurementError, nearest
+from perfmodel.basics.errors import DeviceError, MeasurementError, nearest
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
 from perfmodel.kernels.program import runtime_of
@@ -63,6 +64,8 @@ class Campaign:
         self.kernels = as_kernels(kernels)
         if not self.kernels:
             raise MeasurementError("there is no kernel to measure; the tags or the list are empty")
+        if isinstance(devices, str):
+            raise DeviceError(f"the devices {devices!r} are a text; give a list of them")
         self._runtime = runtime_of(kernel.program for kernel in self.kernels)
         self.protocol = protocol_called(protocol)
         self.limits = limits or ProcessLimits()
@@ -136,8 +139,8 @@ class Campaign:
 
 def check_budget(budget_s: float | None) -> None:
     """Raises MeasurementError for a budget that is negative or no number."""
-    if budget_s is not None and not budget_s >= 0:
-        raise MeasurementError(f"a budget of {budget_s:g} s is none; give seconds, or 0 to measure nothing new")
+    if budget_s is not None and (not isinstance(budget_s, Real) or not budget_s >= 0):
+        raise MeasurementError(f"a budget of {budget_s} s is none; give seconds, or 0 to measure nothing new")
 
 
 def protocol_called(protocol: Protocol | str) -> Protocol:
@@ -148,8 +151,8 @@ def protocol_called(protocol: Protocol | str) -> Protocol:
     """
     if isinstance(protocol, Protocol):
         return protocol
-    if protocol not in PROTOCOLS:
+    if not isinstance(protocol, str) or protocol not in PROTOCOLS:
         raise MeasurementError(
-            f"no protocol {protocol!r}{nearest(protocol, PROTOCOLS)} (known: {', '.join(sorted(PROTOCOLS))})"
+            f"no protocol {protocol!r}{nearest(str(protocol), PROTOCOLS)} (known: {', '.join(sorted(PROTOCOLS))})"
         )
     return PROTOCOLS[protocol]

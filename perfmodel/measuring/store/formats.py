@@ -47,7 +47,7 @@ class FileKind(ABC):
             StoreError: in one sentence.
         """
         wanted = [*columns, "failure"]
-        place = "the beginning"
+        place = ""
         try:
             files.check_file(path)
             if path.stat().st_size > LARGEST_FILE:
@@ -60,9 +60,10 @@ class FileKind(ABC):
                 f"{path} cannot be read ({error.strerror or error}): give a file that 'perfmodel store export' wrote"
             ) from error
         except (ValueError, TypeError, OverflowError, RecursionError, csv.Error) as error:
+            behind = f", behind {place}" if place else ""
             raise StoreError(
-                f"{path} cannot be imported, behind {place} ({one_line(error)}): give a file as 'perfmodel store "
-                "export' writes it; nothing was imported"
+                f"{path} cannot be imported{behind} ({one_line(error)}): give a file as 'perfmodel store export' "
+                "writes it; nothing was imported"
             ) from error
 
 
@@ -208,7 +209,7 @@ def replacing(path: Path, force: bool) -> Iterator[IO[bytes]]:
 
 def _check_columns(there: Iterable[str], wanted: Sequence[str]) -> None:
     if missing := [name for name in wanted if name not in there]:
-        raise ValueError(f"there is no {', '.join(missing)}")
+        raise ValueError(f"it has no column {', '.join(missing)}")
 
 
 def _flat(value: Any) -> Any:

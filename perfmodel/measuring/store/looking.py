@@ -19,7 +19,7 @@ def looked_into(store: Store | str | os.PathLike[str] | None) -> Iterator[Store]
     """
     if isinstance(store, Store):
         yield store
-    elif store is None or not Path(store).exists():
+    elif store is None or (isinstance(store, str | os.PathLike) and not Path(store).exists()):
         with Store() as empty:
             yield empty
     else:

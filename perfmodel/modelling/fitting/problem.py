@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,6 +136,8 @@ def pose(
     Raises:
         FitError: The measurements cannot serve; the message names the measurement and the remedy.
     """
+    if residuals not in get_args(Residuals):
+        raise FitError(f"there are no residuals {residuals!r:.40}; give {', '.join(map(repr, get_args(Residuals)))}")
     output = np.asarray(output, dtype=np.float64)
     if output.ndim != 1:
         raise FitError(f"the outputs have shape {output.shape}; give one time per measurement, shape (N,)")

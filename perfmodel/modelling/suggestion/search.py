@@ -13,7 +13,7 @@ Rows = NDArray[np.bool_]
 Terms = tuple[int, ...]
 
 LEAST_PENALTY = 0.02
-"""A term more has to lower the error by at least this fraction of it."""
+"""One more term has to lower the error by at least this fraction of it."""
 PATIENCE = 3
 """The search ends after so many terms more without a better model."""
 SHORTLIST = 8
@@ -55,7 +55,7 @@ def typical_error(ratios: Array) -> float:
 
 
 def penalty(features: int, rows: int) -> float:
-    """Returns the fraction of the error that a term more has to gain.
+    """Returns the fraction of the error that one more term has to take off.
 
     By chance alone, the best of M useless columns takes 2 log(M) times the variance off N squared residuals (Foster and
     George, "The Risk Inflation Criterion for Multiple Regression", 1994), which lowers the error by log(M)/N of it.
@@ -84,7 +84,8 @@ class Found:
 
 
 class Search:
-    """Overhead plus the `exponent`-norm of the costs of memory and on chip, which for 1 is the sum of all terms.
+    """Searches models that are overhead plus the `exponent`-norm of the costs of memory and on chip; for 1, that is the
+    sum of all terms.
 
     Weights are found by least squares of relative residuals. As the norm is homogeneous in the weights, each step of
     Gauss and Newton is a linear problem: columns times the derivative by their resource.

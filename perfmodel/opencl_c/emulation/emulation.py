@@ -1,4 +1,4 @@
-"""Work-groups of a kernel are emulated here, and this is what comes out of it."""
+"""Emulates work-groups of a kernel, batch by batch, and says what they did."""
 
 from __future__ import annotations
 
@@ -163,12 +163,8 @@ def emulate(
     bound = bind(kernel, arguments, write_back)
     code = code_of(kernel)
     findings, group_races = FindingLog(), GroupRaces(len(numbers) > 1)
-    parts: list[tuple[Integers, ...]] = []
-    used, done = 0, 0.0
     may_shorten = groups != "all" and not write_back
-    extrapolated: list[Extrapolated] = []
-    estimated: list[Totals | None] = []
-    updated: list[tuple[int, Integers, Integers]] = []
+    record = _Record()
     at_once = max(1, LANES // prod(local))
     for start in range(0, len(numbers), at_once):
         chosen = tuple(numbers[start : start + at_once].tolist())
@@ -189,18 +185,8 @@ def emulate(
             work=work if may_shorten else math.inf,
         )
         emulator.run(steps)
-        used += emulator.used
-        done += emulator.work + BATCH_WORK
-        if emulator.extrapolation is not None:
-            extrapolated += emulator.extrapolation.done.values()
-        extrapolated += emulator.thinning.done.values()
-        estimated.append(emulator.thinning.parts)
-        noted = emulator.context.updated or ()
-        updated += [(number, groups_ + start, addresses) for number, groups_, addresses in noted]
-        parts.append((items.layout.group_ids, *emulator.finish()))
-    group_ids, blocks, branches, sides, barriers, accesses, touched = (
-        np.concatenate(arrays) for arrays in zip(*parts, strict=True)
-    )
+        record.add(emulator, items.layout.group_ids, start)
+    group_ids, blocks, branches, sides, barriers, accesses, touched = record.counts()
     return Emulation(
         kernel=kernel,
         machine=machine,
@@ -214,15 +200,66 @@ def emulate(
         footprints=touched,
         variables=emulator.variables,
         findings=findings.all(),
-        steps=used,
+        steps=record.steps,
         seconds=time.perf_counter() - began,
-        nominal_s=done * WORK_S,
-        extrapolated=all_loops(extrapolated),
-        parts=_parts(estimated, [len(each[0]) for each in parts]),
-        updated=tuple(updated),
+        nominal_s=record.work * WORK_S,
+        extrapolated=all_loops(record.extrapolated),
+        parts=record.estimates(),
+        updated=tuple(record.updated),
         _bound=bound,
         _given={name: (array.dtype, array.shape) for name, array in arguments.items() if isinstance(array, np.ndarray)},
     )
+
+
+@dataclass
+class _Record:
+    """Collects what batches of groups did, one batch after the other.
+
+    Attributes:
+        batches: of each batch, the groups' ids and their counts.
+        steps, work: of all batches together.
+        estimated: of each batch, what estimates add to its counts; None where all are exact.
+    """
+
+    batches: list[tuple[Integers, ...]] = field(default_factory=list)
+    steps: int = 0
+    work: float = 0.0
+    extrapolated: list[Extrapolated] = field(default_factory=list)
+    estimated: list[Totals | None] = field(default_factory=list)
+    updated: list[tuple[int, Integers, Integers]] = field(default_factory=list)
+
+    def add(self, emulator: Emulator, group_ids: Integers, start: int) -> None:
+        """Takes in a batch that has run, whose first group is the one at position `start`."""
+        self.steps += emulator.used
+        self.work += emulator.work + BATCH_WORK
+        if emulator.extrapolation is not None:
+            self.extrapolated += emulator.extrapolation.done.values()
+        self.extrapolated += emulator.thinning.done.values()
+        self.estimated.append(emulator.thinning.parts)
+        noted = emulator.context.updated or ()
+        self.updated += [(number, groups + start, addresses) for number, groups, addresses in noted]
+        self.batches.append((group_ids, *emulator.finish()))
+
+    def counts(self) -> tuple[Integers, ...]:
+        """Returns the ids of all groups, and their counts as `Emulation` has them."""
+        return tuple(np.concatenate(arrays) for arrays in zip(*self.batches, strict=True))
+
+    def estimates(self) -> tuple[tuple[Integers, Integers], ...]:
+        """Returns `Emulation.parts` of all groups."""
+        shape = next((each for each in self.estimated if each is not None), None)
+        if shape is None:
+            return ()
+
+        def joined(name: str, number: int) -> Integers:
+            own = [
+                np.zeros((len(batch[0]), *getattr(shape, name).shape[2:]), np.int64)
+                if each is None
+                else getattr(each, name)[number]
+                for each, batch in zip(self.estimated, self.batches, strict=True)
+            ]
+            return np.concatenate(own)
+
+        return tuple((joined("blocks", number), joined("sides", number)) for number in range(PARTS))
 
 
 def _three(sizes: Sequence[int] | int, rest: int, what: str) -> Size3:
@@ -263,28 +300,14 @@ def _chosen(groups: str | Sequence[tuple[int, ...] | int], counts: Size3, seed: 
         )
     numbers: list[int] = []
     for group in groups:
-        ids = _three(group if isinstance(group, tuple) else (int(group),), 0, "a group's id")
+        if not all(
+            isinstance(number, int | np.integer) for number in (group if isinstance(group, tuple) else (group,))
+        ):
+            raise KernelError(f"{group!r:.40} is no group's id; give whole numbers, or tuples of them")
+        ids = _three(group, 0, "a group's id")
         if not all(0 <= number < count for number, count in zip(ids, counts, strict=True)):
             raise KernelError(f"there is no group {group} in a grid of {counts} groups")
         numbers.append((ids[2] * counts[1] + ids[1]) * counts[0] + ids[0])
     if not numbers:
         raise KernelError("no groups are asked for; give some, or 'first'")
     return np.array(numbers)
-
-
-def _parts(estimated: Sequence[Totals | None], groups: Sequence[int]) -> tuple[tuple[Integers, Integers], ...]:
-    """Returns `Emulation.parts` of all batches, each of so many groups."""
-    shape = next((each for each in estimated if each is not None), None)
-    if shape is None:
-        return ()
-
-    def joined(name: str, number: int) -> Integers:
-        own = [
-            np.zeros((count, *getattr(shape, name).shape[2:]), np.int64)
-            if each is None
-            else getattr(each, name)[number]
-            for each, count in zip(estimated, groups, strict=True)
-        ]
-        return np.concatenate(own)
-
-    return tuple((joined("blocks", number), joined("sides", number)) for number in range(PARTS))

@@ -51,6 +51,10 @@ class Extrapolated:
     has_whole_footprint: bool
     is_exact: bool = True
 
+    def __str__(self) -> str:
+        counts = "of all of them" if self.is_exact else "estimates for all of them"
+        return f"{self.name!r} at {self.place}: {self.run} of {self.iterations} were, and counts are {counts}"
+
     def plus(self, other: Extrapolated | None) -> Extrapolated:
         """Returns the same loop with the times that it was met elsewhere."""
         if other is None:

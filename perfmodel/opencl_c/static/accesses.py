@@ -48,7 +48,7 @@ HIDDEN = frozenset(("hidden",))
 
 @dataclass(frozen=True)
 class GlobalArray:
-    """An array is an argument in global or constant memory.
+    """Describes an argument that is an array in global or constant memory, or an image.
 
     Attributes:
         dtype: numpy's name of what its elements are.
@@ -289,7 +289,8 @@ class StaticAccesses:
         return found
 
     def _steps(self, pointer: low.Expression, unit: int, loops: Sequence[low.Loop]) -> dict[str, Stride]:
-        """Returns the strides along loops that tell them by themselves, wherever an address begins."""
+        """Returns the strides along those loops whose step alone says by how much the address moves, wherever it
+        begins."""
         found: dict[str, Stride] = {}
         for loop in loops:
             if loop.name not in self._steps_of:

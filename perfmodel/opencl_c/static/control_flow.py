@@ -1,4 +1,5 @@
-"""Control goes through a lowered kernel here, with the points of grid and loops at which it is."""
+"""Follows control through a lowered kernel, with the points of the grid and of loops at which each statement is
+executed."""
 
 from __future__ import annotations
 
@@ -69,12 +70,12 @@ class Active:
         return replace(self, points=(self.points & points).coalesce(), issued=issued)
 
     def often(self, factor: Frequency) -> Active:
-        """Returns where control is so often for each time that it is here."""
+        """Returns the same points, each executed `factor` times as often."""
         issued = None if self.issued is None else self.issued.often(factor)
         return replace(self, factor=self.factor * factor, issued=issued)
 
     def masked_by(self, all_of: Active) -> Active:
-        """Returns the same for a part of the lanes, where all are masked and go on."""
+        """Returns the same where only a part of the lanes is active, and whole vectors go on under a mask."""
         return replace(self, issued=all_of.issued or all_of)
 
     def with_counter(self, counter: str) -> Active:
@@ -86,7 +87,8 @@ class Active:
 
 @dataclass
 class Exit:
-    """Holds those that left for a label, and what registers were, under which condition (None: unknown)."""
+    """Holds the work-items that left for a label, the registers' values there, and under which condition they left
+    (None where it is unknown)."""
 
     parts: list[Active] = field(default_factory=list)
     values: list[tuple[Truth | None, Environment]] = field(default_factory=list)

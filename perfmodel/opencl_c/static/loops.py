@@ -1,4 +1,5 @@
-"""Loops of a lowered kernel are counted here: how many iterations, what changes between them, what is left behind."""
+"""Counts the loops of a lowered kernel: how many iterations they make, how registers change from one to the next, and
+what they hold behind the loop."""
 
 from __future__ import annotations
 

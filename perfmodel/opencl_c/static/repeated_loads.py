@@ -41,7 +41,7 @@ class RepeatedLoads:
     def left(
         self, access: low.Access, address: Polynomial | None, region: Region, loops: Sequence[low.Loop]
     ) -> tuple[Region, Fraction]:
-        """Returns the points at which a load is left, and the part of its executions there that is.
+        """Returns the points at which a load is still executed, and which part of its executions there remains.
 
         Args:
             address: in bytes; None where it is not known.

@@ -1,4 +1,5 @@
-"""Values of expressions are one of these where they can be told: numbers, conditions, places, vectors of numbers."""
+"""Defines what the value of an expression may be, where it can be told: a number, a condition, a place in memory, a
+vector of numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class Components:
 
 @dataclass(frozen=True)
 class Wrapped:
-    """An unsigned number that may have been below zero is known but for a multiple of 2 to the power of its bits."""
+    """Holds an unsigned number that may have wrapped around below zero, and so is known up to a multiple of 2 to the
+    power of its bits."""
 
     value: Pieces
 

@@ -56,8 +56,8 @@ class _Body:
     Attributes:
         loaded: the arrays in global and private memory that it loads from.
         loads_local: whether it loads from local memory.
-        apart: arrays whose places in the loop are numbers apart, from one that moves by a number, so that compilers see
-            which of them meet.
+        apart: arrays whose places in the loop are constant distances apart and move by a constant, so that compilers
+            see which of them meet.
         carried: registers whose values go on from iteration to iteration.
     """
 
@@ -88,7 +88,7 @@ class _Body:
     """Up to which level they have come then."""
 
     def stop(self, *kinds: str) -> None:
-        """Has what was loaded come before any further load, or before one from memory of some kinds."""
+        """Makes all that was loaded so far arrive before any further load, or before one from memory of some kinds."""
         last = max(self.levels.values(), default=0)
         for kind in kinds or WAITED_FOR:
             self.stops[kind] += 1
@@ -240,7 +240,8 @@ class Waits:
         return min(max(ROOM - taken, fewest), MOST_UNDER_WAY)
 
     def _written_out(self, pointer: low.Expression) -> low.Expression:
-        """Returns an address with what components and fields are placed from in the place of its register."""
+        """Returns the address that a component's or field's constant offset is taken from, looked up through registers
+        that are assigned once."""
         while isinstance(pointer, low.Offset) and isinstance(pointer.index, low.Constant):
             pointer = pointer.pointer
             if isinstance(pointer, low.Read) and pointer.register.parameter is None:
@@ -249,7 +250,7 @@ class Waits:
         return pointer
 
     def _place(self, pointer: low.Expression) -> tuple[object, int]:
-        """Returns what a pointer is a number of bytes from, and that number."""
+        """Returns what a pointer is a constant number of bytes away from, and that number."""
         match pointer:
             case low.Read():
                 return (pointer.register, self.changes[pointer.register]), 0
@@ -336,7 +337,7 @@ class Waits:
         return level
 
     def _follow(self, statement: low.Assign | low.Store, body: _Body) -> None:
-        """Looks how many operations come one after the other up to what a statement assigns or stores."""
+        """Finds how many operations come one after the other up to what a statement assigns or stores."""
         register = walks.register_set(statement)
         if register is not None and not self.operations.counts(register):
             self.depths[register] = 0
@@ -400,8 +401,8 @@ class Waits:
 
 
 def _numbers_apart(loop: low.Loop) -> frozenset[str]:
-    """Returns the arrays in global memory that a loop stores to, and whose accesses there are all numbers apart and
-    move by a number."""
+    """Returns the arrays in global memory that a loop stores to, and whose accesses in it are all constant distances
+    apart and move by a constant."""
     nodes = [node for each in walks.simple_statements(parts_of(loop)) for node in walks.accesses_of(each)]
     own = [(node.access.variable or "", node) for node in nodes if node.access.space == "global"]
     pointers: dict[str, list[low.Expression]] = {name: [] for name, node in own if not isinstance(node, low.Load)}
@@ -419,7 +420,7 @@ def _numbers_apart(loop: low.Loop) -> frozenset[str]:
 
 
 def _apart_from_numbers(pointer: low.Expression) -> object:
-    """Returns what pointers have in common that lie a number of bytes apart, so that one register leads to them all."""
+    """Returns a pointer without its constant offsets: pointers that differ by nothing else share a register."""
     match pointer:
         case low.Read():
             return pointer.register

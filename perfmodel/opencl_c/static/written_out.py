@@ -32,7 +32,7 @@ class Moves(IntEnum):
 
 
 class WrittenOut:
-    """Index arithmetic of one kernel.
+    """Tells the index arithmetic of one kernel.
 
     Args:
         written: the loops that a compiler writes out, by name.
@@ -57,7 +57,7 @@ class WrittenOut:
         self._found: dict[tuple[int, Loops], tuple[Loops, Operations]] = {}
 
     def _note_start(self, loop: low.Loop) -> None:
-        """Notes what a counter starts at that is no number, so that its copies are numbers beyond that."""
+        """Notes the start of a counter that is no constant, so that the counter's copies are constants beyond it."""
         step = step_of(loop)
         start = None if step is None else start_of(step, self.operations.assigned)
         if step is not None and start is not None and whole_number(start) is None:
@@ -91,7 +91,7 @@ class WrittenOut:
 
 
 class _Moves:
-    """Values within some loops."""
+    """Tells how values move within some loops."""
 
     def __init__(self, kernel: WrittenOut, loops: Loops) -> None:
         self.own, self.assigned, self.starts = kernel.operations.own, kernel.operations.assigned, kernel.starts

@@ -1,4 +1,4 @@
-"""The addresses of one access say its strides, its transactions, and the bytes that blocks touch."""
+"""Tells from the addresses of one access its strides, its transactions, and the bytes that blocks touch."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOSTLY = 0.5
 
 
 class AccessAddresses:
-    """The addresses of one access of one array."""
+    """Holds the addresses of one access of one array."""
 
     def __init__(self, noted: Addresses) -> None:
         self.noted, self.lanes = noted, noted.lanes
@@ -262,7 +262,7 @@ class AccessAddresses:
         return {}
 
     def residue(self, size: int) -> int | None:
-        """Returns what is left of all addresses over multiples of so many bytes; None where that differs."""
+        """Returns the remainder of all addresses when divided by so many bytes; None where it differs."""
         executions = self._looked_at
         found = distinct(np.concatenate([addresses % size for _, addresses in executions])) if executions else [0, 0]
         return int(found[0]) if len(found) == 1 else None
@@ -295,7 +295,8 @@ class AccessAddresses:
 
     @cached_property
     def _scattered_by_block(self) -> list[Array]:
-        """The addresses of executions that are not regular, or the only ones by their lanes, by the emulated block."""
+        """The addresses, by emulated block, of executions that are not regular, and of those whose set of lanes
+        occurs once."""
         along, block_of = self._along, self.lanes.block_of
         found = [(mask.index, addresses) for mask, addresses in self.noted.scattered]
         single = [(mask.index, rows[0]) for mask, rows in self._rows_by_mask if len(rows) == 1]
@@ -309,7 +310,7 @@ class AccessAddresses:
         return np.split(addresses[np.argsort(blocks, kind="stable")], ends[:-1])
 
     def _scattered_in(self, block: int) -> Iterator[Array]:
-        """Yields those of one emulated block, sooner than those of all are found."""
+        """Yields the same of one emulated block, without those of all others."""
         per_block = self.lanes.per_block
         lanes = slice(block * per_block, (block + 1) * per_block)
         for mask, addresses in self.noted.scattered:
@@ -382,7 +383,7 @@ class AccessAddresses:
         return [(mask, np.ascontiguousarray(rows.T)) for mask, rows in self._rows_by_mask if len(rows) > 1]
 
     def _pattern(self, pattern: bytes) -> Region:
-        """Returns what some lanes of a block touch, from where its thread at the origin would."""
+        """Returns the bytes that some lanes of a block touch, relative to the address of its thread at the origin."""
         if pattern not in self._known_regions:
             along = self._along[: self.lanes.per_block]
             self._known_regions[pattern] = region(along[np.frombuffer(pattern, bool)], self.noted.n_bytes)

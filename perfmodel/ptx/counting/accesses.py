@@ -48,7 +48,7 @@ _SPACES = {"global": "global", "shared": "local", "local": "scratch"}
 
 @dataclass(eq=False)
 class CountedAccess:
-    """One access of one array, and how often it is executed."""
+    """Holds one access of one array, and how often it is executed."""
 
     instruction: Instruction
     block: int
@@ -78,7 +78,7 @@ class CountedAccess:
 
 
 class AccessCounter:
-    """The accesses of a launch, each of one array."""
+    """Finds the accesses of a launch, each of one array."""
 
     def __init__(self, launch: EmulatedLaunch, purposes: Purposes) -> None:
         self.launch, self.emulation, self.code = launch, launch.emulation, launch.code

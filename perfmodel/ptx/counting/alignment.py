@@ -15,7 +15,7 @@ MOST = 16
 
 
 class Known(NamedTuple):
-    """A number is `residue` more than a multiple of `modulus`, a power of two."""
+    """Says that a number is `residue` more than a multiple of `modulus`, a power of two."""
 
     modulus: int
     residue: int
@@ -76,9 +76,11 @@ def _value(operand: Operand, values: _Values) -> Known | None:
 
 
 def _one_of(several: Iterable[Known]) -> Known:
-    """Returns what is known of a number that is one of several, as a loop's counter is: NVIDIA's assembler only keeps
-    of what power of two they all are multiples (a pointer that starts 8 bytes behind one of 16, and moves by 16, has
-    loads of 8 bytes at most)."""
+    """Returns what is known of a number that is one of several, as a loop's counter is.
+
+    NVIDIA's assembler only keeps the power of two of which all are multiples: a pointer that starts 8 bytes behind one
+    of 16, and moves by 16, has loads of 8 bytes at most.
+    """
     return Known(math.gcd(*(part for each in several for part in each)), 0)
 
 

@@ -13,7 +13,7 @@ PURE = frozenset(("add", "sub", "and", "or", "xor", "not", "shl", "shr", "shf", 
 
 
 class BlockValues:
-    """The values that the instructions of a block read and make, each by a number; those made later have larger ones.
+    """Numbers the values that the instructions of a block read and make; those made later have larger numbers.
 
     Attributes:
         read, made: the values of each instruction's operands, registers and others, and those of its results.

@@ -10,7 +10,7 @@ CONDITION = 2
 """A branch, or an instruction under a predicate, waits for a comparison as long as for so many more operations: 13
 cycles in all."""
 SHUFFLE = 5
-"""Operations that a value from another lane takes as long as (23 cycles, as from shared memory at best)."""
+"""A value from another lane takes as long as so many operations (23 cycles, as from shared memory at best)."""
 CONVERSION, OF_DOUBLES = 4, 2
 """The operations of 4 cycles each that some conversions take (an H200 19 from a float to a whole number or double, and
 as many to round it), and sums and products of doubles (8.2)."""

@@ -100,6 +100,8 @@ def serve(path: Path, port: int, tell: Callable[[str], None], started: Callable[
     _, httpserver = _tornado()
     if not path.is_file():
         raise StoreError(f"store {path} is not there; give a file that measure or calibrate wrote")
+    if not 0 <= port < 2**16:
+        raise StoreError(f"port {port} is none; give one up to {2**16 - 1} by --port, or 0 for any that is free")
     view = StoreView(path)
 
     async def run() -> None:

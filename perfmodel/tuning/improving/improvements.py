@@ -129,6 +129,8 @@ class Improvements:
         notes = [f"{several} predicted; those above compute the same as the original on {self.verified_on}"]
         if not self.found:
             notes = [f"{several} predicted, of which none is faster and computes the same"]
+        if not self.tried:
+            notes = ["no change of such a kernel is known; write variants of it, and let rank compare them"]
         notes += [f"not the same: {each.words}: {each.differs}" for each in self.rejected[:SHOWN_REJECTED]]
         if more := self.rejected[SHOWN_REJECTED:]:
             notes.append(f"not the same, too: {number_of(len(more), 'other')} that would have been faster")
