@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from perfmodel.basics.brief import number_of
 from perfmodel.basics.errors import MeasurementError, PerfmodelWarning
 from perfmodel.device import Device
 from perfmodel.kernels.kernel import Kernel, as_kernels
@@ -152,7 +153,10 @@ def _measured(campaign: Campaign, progress: bool | None, budget_s: float | None)
         warnings.warn(f"{label} was not measured: {reason}", MeasurementWarning, stacklevel=3)
     if found.stopped:
         warnings.warn(
-            f"{found.unmeasured} kernels were not measured: {found.stopped}", MeasurementWarning, stacklevel=3
+            f"{number_of(found.unmeasured, 'kernel')} {'was' if found.unmeasured == 1 else 'were'} not measured: "
+            f"{found.stopped}",
+            MeasurementWarning,
+            stacklevel=3,
         )
     if not any(result.seconds > 0 for result in found.results):
         why = found.stopped or f"the first one {found.results[0].flags[0]}"

@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.counting.counts import CountingWarning
 from perfmodel.device import Device, find_device
 from perfmodel.kernels.kernel import Kernel, as_kernels
+from perfmodel.kernels.program import runtime_of
 from perfmodel.kernels.remembered_program import remembering
 from perfmodel.measuring.store import Store, looked_into
 from perfmodel.modelling.calibration import Calibration, Model
@@ -42,6 +43,7 @@ SPREADS = {"cpu": 0.3, "gpu": 0.1}
 """The standard deviation of prices' logarithms from day to day, and between two devices of a kind. An EPYC that other
 machines share was calibrated on two days: the root mean square of 37 prices' changes was 0.32, of which the fits' own
 errors are 0.13; a GPU is nobody else's."""
+A_DAY = timedelta(days=1)
 
 
 def calibrate(
@@ -67,7 +69,8 @@ def calibrate(
         store, protocol, progress: as for `perfmodel.measure`.
 
     Raises:
-        CalibrationError: nothing is known of such a device beforehand, or no kernel's time could be learned from.
+        CalibrationError: nothing is known of such a device beforehand, the prior is of another kind of device, or no
+            kernel's time could be learned from.
         DeviceError, MeasurementError, StoreError: as `perfmodel.measure` does.
     """
     return learned_here(device, kernels, prior=prior, store=store, protocol=protocol, progress=progress).after
@@ -88,11 +91,12 @@ def learned_here(
     Args:
         tell: is given a line before each step.
     """
+    own = [] if isinstance(kernels, int) else as_kernels(kernels)
     with looked_into(store) as known:
-        target = find_device(device, known.devices())
-    before = loosened(prior or _known_of(target), SPREADS.get(target.kind, max(SPREADS.values())))
+        target = find_device(device, known.devices(), runtime_of(kernel.program for kernel in own))
+    before = _before(prior or _known_of(target), target)
     conditions: dict[str, Any] = {"device": target, "store": store, "progress": progress}
-    chosen = _sample(kernels, conditions, protocol, tell) if isinstance(kernels, int) else as_kernels(kernels)
+    chosen = _sample(kernels, conditions, protocol, tell) if isinstance(kernels, int) else own
     tell(f"measuring {number_of(len(chosen), 'kernel')} on {target.name}")
     table = measure(chosen, Model(OUTPUT, "p_time"), protocol=protocol or "unified", **conditions)
     left_out: dict[str, str] = {}
@@ -124,6 +128,23 @@ def learned_here(
 def _known_of(device: Device) -> Calibration:
     """Returns the calibration that comes along for a device, or is carried over to it."""
     return Calibration.shipped(device="cpu" if device.kind == "cpu" and device.is_here else device.name)
+
+
+def _before(prior: Calibration, device: Device) -> Calibration:
+    """Returns a prior for a device, as sure as it is now.
+
+    Raises:
+        CalibrationError: it is of a device of another kind.
+    """
+    if prior.device.get("kind") != device.kind:
+        raise CalibrationError(
+            f"the prior is a calibration of {prior.device.get('name', 'no device')}, and {device.name} is no "
+            f"{prior.device.get('kind', 'such device')}; give one of a {device.kind}"
+        )
+    is_of_now = prior.created and datetime.now(UTC) - datetime.fromisoformat(prior.created) < A_DAY
+    if is_of_now and prior.device.get("key") == device.key:
+        return prior
+    return loosened(prior, SPREADS.get(device.kind, max(SPREADS.values())))
 
 
 def _sample(

@@ -63,6 +63,15 @@ def test_a_calibration_of_the_device_itself_learns_what_another_day_changed() ->
     assert errors(found, some, times) < 0.6 * errors(own.update(some, times), some, times)
 
 
+def test_what_was_learned_today_is_not_forgotten_at_once(prior: pm.Calibration) -> None:
+    some = pm.KernelCollection(ALL_GENERATORS).sample_kernels([FAMILIES.splitlines()[0].split()], 24)
+    first = pm.calibrate(KEY, some[:23], prior=prior, store=STORE)
+    again = pm.calibrate(KEY, some[23:], prior=first, store=STORE)
+    assert again.rows[-1].measured_s is not None
+    assert again.parameters == first.update(some[23], again.rows[-1].measured_s).parameters
+    assert len(again.rows) == 24
+
+
 def test_a_kernel_without_a_time_is_left_out_with_its_reason(prior: pm.Calibration) -> None:
     windows = pm.KernelCollection(ALL_GENERATORS).sample_kernels([FAMILIES.splitlines()[0].split()], 8)
     text = "__kernel void f(__global int *x) { x[get_global_id(0)] = 1; }"
@@ -75,6 +84,8 @@ def test_a_kernel_without_a_time_is_left_out_with_its_reason(prior: pm.Calibrati
 def test_errors_name_the_culprit_and_the_remedy(prior: pm.Calibration) -> None:
     with pytest.raises(CalibrationError, match=r"0 kernels teach nothing; give 1 or more"):
         pm.calibrate(KEY, 0, prior=prior, store=STORE)
+    with pytest.raises(CalibrationError, match="calibration of NVIDIA H200, and AMD EPYC is no gpu; give one of a cpu"):
+        pm.calibrate(KEY, 4, prior=pm.Calibration.shipped(device="h200"), store=STORE)
 
 
 def test_the_command_calibrates_the_device_at_hand(
