@@ -23,7 +23,7 @@ NAMES = {
     *("Model", "Meaning", "feature", "register", "Feature"),
     *("Kernel", "KernelCollection", "KernelGenerator", "ALL_GENERATORS"),
     *("devices", "Device", "Protocol", "measure", "Campaign", "Store"),
-    *("Calibration", "evaluate", "suggest", "ModelRegressor", "Recipe"),
+    *("Calibration", "calibrate", "evaluate", "suggest", "ModelRegressor", "Recipe"),
     *("prune", "tune", "choose_device", "DeviceProfile"),
     *("emulate", "occupancy", "intercept", "improve"),
     *("PerfmodelError", "PerfmodelWarning"),

@@ -105,7 +105,7 @@ MISTAKEN: dict[str, tuple[Any, str]] = {
     "a device of a measurement by number": (lambda: pm.measure(NAMED, MODEL, device=3), "3 names no device"),  # type: ignore
     "a protocol by number": (lambda: pm.measure(NAMED, MODEL, protocol=3), "no protocol 3"),  # type: ignore[arg-type]
     "a store of a measurement by number": (lambda: pm.measure(NAMED, MODEL, store=3), "3 is no path of a store"),  # type: ignore
-    "a budget in words": (lambda: pm.measure(NAMED, MODEL, budget_s="1"), "a budget of 1 s is none"),  # type: ignore
+    "a budget in words": (lambda: pm.measure(NAMED, MODEL, budget_s="1"), "a budget of '1' is none"),  # type: ignore
     "a store by number": (lambda: pm.Store(3), "3 is no path of a store"),  # type: ignore[arg-type]
 }
 

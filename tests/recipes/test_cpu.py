@@ -162,7 +162,7 @@ def test_the_processor_at_hand_is_carried_over_to(
     assert main(["predict", "--device", named, "launch", "groups:16"]) == 0
     told = capsys.readouterr().err
     assert "carried over from intel-xeon-processor-0b3c4a to this machine's AMD EPYC 1 (AMD Zen 5, AVX-512, by" in told
-    assert "guessed: clock); calibrate it by 'perfmodel reproduce cpu --device cpu'" in told
+    assert "guessed: clock); calibrate it by 'perfmodel calibrate --device cpu'" in told
     assert told.count("\n") == 1
 
 

@@ -144,8 +144,8 @@ def _tell_of_another_processor(calibration: Calibration) -> None:
     if calibration.device.get("kind") == "cpu" and here and here != there:
         known = "predict for that by --device cpu, or " if facts_here() else ""
         warnings.warn(
-            f"these are times of {there}, and this machine has {here}; {known}calibrate that by 'perfmodel reproduce "
-            "cpu --device cpu', and give the calibration that it writes",
+            f"these are times of {there}, and this machine has {here}; {known}calibrate that by 'perfmodel calibrate "
+            "--device cpu', and give the calibration that it writes",
             PredictionWarning,
             stacklevel=2,
         )

@@ -139,8 +139,12 @@ class Campaign:
 
 def check_budget(budget_s: float | None) -> None:
     """Raises MeasurementError for a budget that is negative or no number."""
-    if budget_s is not None and (not isinstance(budget_s, Real) or not budget_s >= 0):
-        raise MeasurementError(f"a budget of {budget_s} s is none; give seconds, or 0 to measure nothing new")
+    if budget_s is None:
+        return
+    if not isinstance(budget_s, Real):
+        raise MeasurementError(f"a budget of {budget_s!r} is none; give seconds, or 0 to measure nothing new")
+    if not budget_s >= 0:
+        raise MeasurementError(f"a budget of {budget_s:g} s is none; give seconds, or 0 to measure nothing new")
 
 
 def protocol_called(protocol: Protocol | str) -> Protocol:

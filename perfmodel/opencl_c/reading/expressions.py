@@ -133,7 +133,13 @@ class Expressions:
         context, place, type_ = self.context, self.context.place(item), self.context.type(item)
         if not isinstance(type_, ts.Array):
             raise context.unreadable(item)
-        table = sx.Variable(f"string_{len(context.tables)}", type_, "constant", place, self.initial(type_, item))
+        table = sx.Variable(
+            name=f"string_{len(context.tables)}",
+            type=type_,
+            space="constant",
+            place=place,
+            initial=self.initial(type_, item),
+        )
         context.tables.append(table)
         return sx.Name(type_, place, table)
 
