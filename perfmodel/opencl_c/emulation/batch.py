@@ -39,8 +39,8 @@ _TWICE = 2048
 MOST_BUDGETS = 15
 """Loops that data or their own state end go on for so many times the work after which iterations of others stand for
 the rest."""
-LEAST_WORK = 1_500_000
-"""They go on for so much work in any case, some ten seconds."""
+LEAST_WORK = 3_000_000
+"""They go on for so much work in any case, some twenty seconds: a public hash of 10,000 accesses takes most of it."""
 _UNLIMITED = 1e15
 """Stands for work without a limit, so that what was done of it is known."""
 _MOST_LANES = 1 << 20
