@@ -19,7 +19,7 @@ from perfmodel.kernels.cuda_host import is_never_read, is_of_a_library
 from perfmodel.kernels.cuda_refusals import NAMES, not_named
 from perfmodel.kernels.cuda_source import DeclaredArgument, arguments_of, kernels_in, template_parameters, without_types
 from perfmodel.kernels.given_arguments import names_in
-from perfmodel.kernels.opencl_file import included
+from perfmodel.kernels.inclusion import included
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.size_expression import Extent
 from perfmodel.kernels.source_words import source_text
