@@ -252,6 +252,8 @@ def check_known(kernel: str, given: Iterable[str], known: Iterable[str], what: s
     """Raises KernelError for a name that is given, and is none of those known of a kernel."""
     known = list(known)
     for name in given:
+        if not isinstance(name, str):
+            raise KernelError(f"kernel {kernel!r} has no {what} {name!r}; name it by text")
         if name not in known:
             raise KernelError(
                 f"kernel {kernel!r} has no {what} {name!r}{nearest(name, known)} (it has {', '.join(known) or 'none'})"

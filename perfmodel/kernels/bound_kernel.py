@@ -46,6 +46,9 @@ class BoundKernel:
             statistics = arguments.pop("statistics")
         if isinstance(arguments.get("name"), str):
             tags = {**(tags or {}), **_named(arguments.pop("name"))}
+        for what, given in (("tags", tags), ("statistics", statistics)):
+            if not isinstance(given, Mapping | None):
+                raise KernelError(f"{what}={given!r:.40} say nothing by name; give them as {what}={{'name': …}}")
         if hasattr(program, "launch"):
             if statistics:
                 raise KernelError(f"kernel {program.name!r} is given statistics twice; give them with its program only")

@@ -155,8 +155,9 @@ class DeclaredProgram(ABC):
         return str(np.dtype(declared.dtype).name)
 
     def _axes(self, role: str, given: Extent | Sequence[Extent]) -> tuple[SizeExpression, ...]:
-        axes = [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
-        return tuple(self._expression(role, axis) for axis in axes)
+        if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+            return (self._expression(role, given),)  # type: ignore[arg-type]  # bytes are refused there
+        return tuple(self._expression(role, axis) for axis in given)
 
     def _expression(self, role: str, given: Extent) -> SizeExpression:
         return SizeExpression(f"{role} of kernel {self.name!r}", given, self.sizes)

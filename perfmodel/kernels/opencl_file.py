@@ -8,10 +8,18 @@ from pathlib import Path
 
 from perfmodel.basics.errors import KernelError
 from perfmodel.kernels.arguments import Argument, Array, LocalArray, Scalar, Struct, check_known
+from perfmodel.kernels.given_source import (
+    OPENCL_C,
+    check_elements,
+    check_list,
+    given_args,
+    given_text,
+    is_text,
+    read_as,
+)
 from perfmodel.kernels.image_words import image_argument, sampler_argument
 from perfmodel.kernels.inclusion import included
 from perfmodel.kernels.opencl_program import OpenCLProgram
-from perfmodel.kernels.source_words import source_text
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.lowered import LoweredKernel
 from perfmodel.opencl_c.syntax import Unit
@@ -30,7 +38,7 @@ def opencl_program(
     name: str,
     global_size: int | str | Sequence[int | str],
     local_size: int | str | Sequence[int | str],
-    args: Mapping[str, int | str] | Sequence[Argument],
+    args: Mapping[str, int | str] | Sequence[Argument] | None,
     options: Sequence[str] = (),
     folders: Sequence[str | Path] = (),
     assumptions: str = "",
@@ -39,15 +47,13 @@ def opencl_program(
     """Makes a program of OpenCL C source; see `perfmodel.Kernel.from_opencl`."""
     if not isinstance(name, str):
         raise KernelError(f"the kernel's name is {name!r}; give the one that it has in the source")
-    if isinstance(folders, str):
-        raise KernelError(f"folders {folders!r} are a string; give a list of them")
+    check_list("folders", folders, "include")
+    check_list("options", options, "-DWIDTH=8")
+    said = given_args(name, args)
     text, _ = read_source(source, folders)
-    if isinstance(options, str):
-        raise KernelError(f"options {options!r} of kernel {name!r} are no strings; give a list of them")
     options = [*options, *options_of_includes(source, text, folders)]
-    if isinstance(args, Mapping):
-        args = declared_arguments(lowered_kernel(text, name, options), args)
-    return OpenCLProgram(text, name, global_size, local_size, args, options, assumptions, statistics)
+    declared = declared_arguments(kernel_of(text, name, options), said) if isinstance(said, Mapping) else said
+    return OpenCLProgram(text, name, global_size, local_size, declared, options, assumptions, statistics)
 
 
 def unit_of(text: str, options: tuple[str, ...] = ()) -> Unit:
@@ -58,7 +64,14 @@ def unit_of(text: str, options: tuple[str, ...] = ()) -> Unit:
     """
     from perfmodel.opencl_c.reading import read  # slow to import
 
-    return read(text, options, kernels=())
+    with read_as(OPENCL_C, text):
+        return read(text, options, kernels=())
+
+
+def kernel_of(text: str, name: str, options: Sequence[str] = ()) -> LoweredKernel:
+    """Reads a kernel of a source; see `perfmodel.opencl_c.lowered_kernel`."""
+    with read_as(OPENCL_C, text):
+        return lowered_kernel(text, name, options)
 
 
 def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple[str, str]:
@@ -67,27 +80,17 @@ def read_source(source: str | Path, folders: Sequence[str | Path] = ()) -> tuple
     Raises:
         KernelError: for a file that cannot be read.
     """
-    if not isinstance(source, str | Path) or not str(source).strip() or str(source) == ".":
-        raise KernelError(f"{source!r:.40} is no source; give the text of OpenCL C, or the path of a .cl file")
-    if isinstance(source, str) and ("{" in source or "\n" in source):
-        return included(source, list(map(Path, folders))), "kernel.cl"
-    path = Path(source)
-    try:
-        text = source_text(path)
-        return included(text, [path.parent, *map(Path, folders)], path.name), path.name
-    except OSError as error:
-        raise KernelError(
-            f"source file {path} cannot be read ({error.strerror}); give the path of a .cl file"
-        ) from error
-    except ValueError as error:
-        raise KernelError(f"source file {path} is no text in UTF-8; save it so") from error
+    text, path = given_text(source, OPENCL_C)
+    if path is None:
+        return included(text, list(map(Path, folders))), "kernel.cl"
+    return included(text, [path.parent, *map(Path, folders)], path.name), path.name
 
 
 def options_of_includes(source: str | Path, text: str, folders: Sequence[str | Path]) -> list[str]:
     """Returns the ``-I`` options that the text still needs: where a macro names a file, a compiler must find it."""
     if not _INCLUDE_BY_MACRO.search(text):
         return []
-    own = [] if isinstance(source, str) and ("{" in source or "\n" in source) else [Path(source).parent]
+    own = [] if is_text(source) else [Path(source).parent]
     return [f"-I{Path(folder).resolve()}" for folder in (*own, *folders)]
 
 
@@ -115,7 +118,9 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
                         f"it in args, as {{{parameter.name!r}: …}}"
                     )
                 extent = extents[parameter.name]
-                if parameter.type.space == "local":
+                is_local = parameter.type.space == "local"
+                check_elements(kernel.name, parameter.name, extent, "bytes" if is_local else "elements")
+                if is_local:
                     found.append(LocalArray(parameter.name, extent))
                 else:
                     dtype, times = _numbers(parameter.type.target)

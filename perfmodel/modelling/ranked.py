@@ -143,7 +143,7 @@ def rank(calibration: Fitted, kernels: Sequence[Kernel], sizes: Mapping[str, int
     for name, size in sizes.items():
         if name not in known_sizes:
             raise KernelError(f"no kernel has a size {name!r}{nearest(name, known_sizes)}; give one that they have")
-        if isinstance(size, list | tuple) or getattr(size, "ndim", 0):
+        if isinstance(size, list | tuple) or (isinstance(size, np.ndarray) and size.ndim):
             raise KernelError(f"rank takes one number for each size, not several of {name!r}; call it for each")
     bound = [
         kernel.at(**{name: size for name, size in sizes.items() if name in kernel.program.sizes}) for kernel in kernels

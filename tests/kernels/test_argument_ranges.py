@@ -77,7 +77,7 @@ def test_arrays_are_looked_at_whole(way: str) -> None:
 
 
 def test_the_last_that_fits_is_taken() -> None:
-    ends = {"n": 2**31 - 1, "m": 2**32 - 1, "c": -128, "wide": -(2**62)}
+    ends: dict[str, Any] = {"n": 2**31 - 1, "m": 2**32 - 1, "c": -128, "wide": -(2**62)}
     assert float(calibration().predict(kernel(), **ends)) > 0
     assert calibration().predict(kernel(), **{**ends, "c": np.array([-128, 127])}).shape == (2,)
     assert kernel().at(**ends).launch().arrays()[0].size == 2**31 - 1
