@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import shlex
 from pathlib import Path
 
@@ -15,7 +17,10 @@ BLUR = """__kernel void blur(__global float *out, __global const float *image, c
     out[i] = 0.5f * image[i];
 }
 """
+GPU = json.loads((Path(__file__).parents[2] / "models" / "gpu@nvidia-h200-e38dd1.json").read_text())
 FILES = {
+    "negative.json": json.dumps({**GPU, "parameters": {**GPU["parameters"], "p_to": -1}}),
+    "nan.json": json.dumps({**GPU, "parameters": {**GPU["parameters"], "p_to": math.nan}}),
     "blur.cl": BLUR,
     "two.cl": "__kernel void a(__global float *x) { x[0] = 1; } __kernel void b(__global float *x) { x[0] = 1; }",
     "bad.cl": "__kernel void a(__global float *x) { x[0] = 1 }",
@@ -42,7 +47,11 @@ MISTAKES = {
     "n=64": "put one before it, such as perfmodel predict gpu@h200 n=64",
     "blur.cl": "put one before it, such as perfmodel predict gpu@h200 blur.cl",
     "--device h200 predict": "--device stands before the command; write it behind",
-    "predict": "required: CALIBRATION, TAG; write, for example, perfmodel predict madd.json",
+    "predict": "no calibration is named, and no kernel; name both, as in gpu@h200 matmul_sq n=1024 or --device h200",
+    "predict --device h200": "none is named; put one behind it: --device h200 matmul_sq n=1024",
+    "rank --device h200": "none is named; put one behind it: --device h200 matmul_sq n=1024",
+    "predict negative.json matmul_sq n=64": "negative.json is damaged (p_to is -1, less than nothing); calibrate again",
+    "predict nan.json matmul_sq n=64": "nan.json is damaged",
     "predict gpu@h200 matmul_sq --devise h200": "no option --devise; did you mean '--device'?",
     "predict gpu@h200 matmul_sq --budget 10": "there is no option --budget; write, for example",
     "predict gpu@h200 matmul_sq --effort much": "argument --effort: invalid float value: 'much'",
