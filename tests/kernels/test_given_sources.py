@@ -1,4 +1,4 @@
-"""What people give by mistake for a source, its launch and its arguments is refused in one sentence that says so."""
+"""Mistakes in a source, its launch and its arguments are refused in one sentence that says what is wrong."""
 
 from __future__ import annotations
 
