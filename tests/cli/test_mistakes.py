@@ -237,5 +237,25 @@ def test_launches_that_would_fail_are_predicted_with_a_warning(
     assert DOUBTFUL[launch] in said
 
 
+SHARED = {
+    ("a100", 166_912): "",
+    ("a100", 166_913): "has 166913 bytes of dynamic shared memory, and A100 PCIe 40 GB gives a block up to 166912; use",
+    ("h200", 232_448): "",
+}
+
+
+@pytest.mark.parametrize(("device", "shared"), SHARED)
+def test_more_shared_memory_than_a_device_gives_is_a_warning(
+    device: str, shared: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("scale.cu").write_text(FILES["scale.cu"])
+    launch = f"--grid 4 --block 64 --arg x=64 --shared {shared}"
+    assert main(["predict", "--device", device, "scale.cu", *shlex.split(launch)]) == 0
+    said = capsys.readouterr().err
+    assert ("shared memory" in said) == bool(SHARED[device, shared])
+    assert SHARED[device, shared] in said
+
+
 def test_there_are_many() -> None:
     assert len(MISTAKES) >= 60
