@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,8 @@ def shown(store: pm.Store, kernel: pm.Kernel, calibration: pm.Calibration) -> di
         "emulated": kernel.at(n=64).as_emulated().program,
         "with transfers": kernel.with_transfers().program,
         "profile": pm.emulate(kernel.at(n=64)),
+        "PTX profile": pm.emulate(pm.Kernel.from_cuda("__global__ void k(float *x) { *x = 1; }", "k", 1, 32, {"x": 1})),
+        "advice": calibration.advise(kernel),
         "choice": pm.choose_device(kernel.at(n=64), ["H200", "C2050"]),
         "device profile": pm.DeviceProfile.shipped("H200"),
         "occupancy": pm.occupancy("9.0", block=256, registers=32),
@@ -147,6 +150,21 @@ def test_notebooks_show_tables(name: str, tables: int, words: list[str], shown: 
     html = shown[name]._repr_html_()
     assert html.count("<table>") == html.count("</table>") == tables
     assert all(word in html for word in words), html
+
+
+@pytest.mark.parametrize("name", ["advice", "profile", "PTX profile", "choice", "occupancy", "pruned"])
+def test_notebooks_show_what_print_shows(name: str, shown: dict[str, Any]) -> None:
+    html = shown[name]._repr_html_()
+    assert html == f"<pre>{escape(str(shown[name]))}</pre>"
+    assert "\n" in html
+
+
+def test_improvements_are_shown_as_printed(calibration: pm.Calibration) -> None:
+    source = "kernel void k(global float *x) { if (get_global_id(0) < 100) x[get_global_id(0)] *= 2; }"
+    kernel = pm.Kernel.from_opencl(source, "k", 256, 32, {"x": 256})
+    found = pm.improve(kernel, calibration, measure=0)
+    assert found._repr_html_() == f"<pre>{escape(str(found))}</pre>"
+    assert "k" in found._repr_html_()
 
 
 def test_nothing_of_it_is_markup(kernel: pm.Kernel, store: pm.Store) -> None:

@@ -12,6 +12,13 @@ LONGEST = 160
 """Longer cells are shortened to so many characters."""
 
 
+class ShownAsText:
+    """Objects of this kind are shown in notebooks as `print` shows them, where tables would say less."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Returns a table in HTML; cells are texts."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)

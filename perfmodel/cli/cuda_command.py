@@ -12,8 +12,9 @@ from perfmodel.basics.errors import KernelError
 from perfmodel.cli.arguments import array_said, by_value, check_dtype, no_such_argument, pairs
 from perfmodel.kernels.arguments import Array, Struct
 from perfmodel.kernels.array_contents import number_said
-from perfmodel.kernels.cuda_file import cuda_kernel, cuda_text, ptx_kernel, text_of
+from perfmodel.kernels.cuda_file import cuda_kernel, cuda_text, ptx_kernel
 from perfmodel.kernels.cuda_source import kernels_in
+from perfmodel.kernels.given_source import CUDA, PTX, given_text, read_as
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.source_words import split
@@ -28,14 +29,15 @@ def kernels_of(path: str, parsed: argparse.Namespace) -> dict[str, str]:
         KernelError: for a file that cannot be read; SourceError for what is no PTX.
     """
     if path.endswith(".ptx"):
-        text = text_of(Path(path))
+        text, _ = given_text(Path(path), PTX)
         functions = read(text).functions
         found = {name: [each.name for each in functions[name].parameters] for name in read(text).entries}
     else:
         text = cuda_text(path, parsed.include)
         found = {name: [each.name for each in arguments] for name, arguments in kernels_in(text).items()}
-    if not found:
-        raise KernelError(f"{path} defines no kernel; give it a function that is declared as __global__ void")
+    with read_as(PTX if path.endswith(".ptx") else CUDA, text):
+        if not found:
+            raise KernelError(f"{path} defines no kernel; give it a function that is declared as __global__ void")
     return {name: f"kernel ({', '.join(arguments)})" for name, arguments in found.items()}
 
 
@@ -49,13 +51,13 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
         KernelError: for options that are missing or not understood; SourceError for what cannot be read.
     """
     path, named = split(path)
+    name = named or parsed.kernel
+    is_ptx = path.endswith(".ptx")
+    source = ptx_kernel(Path(path), name) if is_ptx else cuda_kernel(Path(path), name, parsed.option, parsed.include)
     for option, given in (("--grid", parsed.grid), ("--block", parsed.block_size)):
         if not given:
             raise KernelError(f"{path} needs {option}; write blocks and threads by axis, as --grid '(n+255)/256'")
     texts = pairs(parsed.arg, "--arg")
-    name = named or parsed.kernel
-    is_ptx = path.endswith(".ptx")
-    source = ptx_kernel(Path(path), name) if is_ptx else cuda_kernel(Path(path), name, parsed.option, parsed.include)
     names = [each.name for each in source.declared]
     numbers = {name: _number_or_text(text) for name, text in texts.items() if name in source.words}
     said = with_lists({**texts, **numbers}, source.structs)

@@ -1,4 +1,5 @@
-"""Warns of launches that a user describes and no device runs as they stand: arrays too small, work-groups too large."""
+"""Warns of launches that a user describes and no device runs as they stand: arrays too small, work-groups too large,
+too much shared memory."""
 
 from __future__ import annotations
 
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
 def tell(calibration: Calibration, kernels: Iterable[Kernel]) -> None:
     """Warns of each kernel of a source whose options cannot be those of a launch on the calibration's device."""
     from perfmodel.kernels.opencl_program import OpenCLProgram  # keeps start-up quick
+    from perfmodel.kernels.ptx_program import PtxProgram
     from perfmodel.modelling.prediction import PredictionWarning
 
     for kernel in kernels:
+        reasons: list[str] = []
         if isinstance(kernel.program, OpenCLProgram):
-            for reason in (*_group_too_large(calibration, kernel), *_arrays_too_small(calibration, kernel)):
-                warnings.warn(f"kernel {kernel.name!r} {reason}", PredictionWarning, stacklevel=2)
+            reasons += [*_group_too_large(calibration, kernel), *_arrays_too_small(calibration, kernel)]
+        if isinstance(kernel.program, PtxProgram):
+            reasons += _too_much_shared(calibration, kernel)
+        for reason in reasons:
+            warnings.warn(f"kernel {kernel.name!r} {reason}", PredictionWarning, stacklevel=2)
 
 
 def _group_too_large(calibration: Calibration, kernel: Kernel) -> Iterator[str]:
@@ -31,6 +37,15 @@ def _group_too_large(calibration: Calibration, kernel: Kernel) -> Iterator[str]:
     if most and items > most:
         name = calibration.device.get("name", "the device")
         yield f"has work-groups of {items} work-items, and {name} takes up to {most}; use a smaller --local"
+
+
+def _too_much_shared(calibration: Calibration, kernel: Kernel) -> Iterator[str]:
+    from perfmodel.tuning.limits import Limits  # keeps start-up quick
+
+    unit, shared = Limits.of(calibration.device).unit, kernel.launch().shared_bytes
+    if unit is not None and shared > unit.local_bytes_per_group:
+        name, most = calibration.device.get("name", "the device"), unit.local_bytes_per_group
+        yield f"has {shared} bytes of dynamic shared memory, and {name} gives a block up to {most}; use less --shared"
 
 
 def _arrays_too_small(calibration: Calibration, kernel: Kernel) -> Iterator[str]:

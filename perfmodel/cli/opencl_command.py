@@ -15,12 +15,11 @@ from perfmodel.kernels.arguments import Array, scalars_of
 from perfmodel.kernels.arguments import Image as ImageArgument
 from perfmodel.kernels.array_contents import ArrayContents, number_said
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_file import declared_arguments, read_source, unit_of
+from perfmodel.kernels.opencl_file import declared_arguments, kernel_of, read_source, unit_of
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.size_expression import SizeExpression
 from perfmodel.kernels.source_words import is_cuda, split
-from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.types import Image, Pointer, Record, Sampler, Vector
 
 
@@ -34,7 +33,7 @@ def kernels_of(path: str, parsed: argparse.Namespace) -> dict[str, str]:
     names = unit_of(text, tuple(parsed.option)).kernels
     if not names:
         raise KernelError(f"{path} defines no kernel; give it a function that is declared as __kernel void")
-    found = {name: lowered_kernel(text, name, parsed.option).parameters for name in names}
+    found = {name: kernel_of(text, name, parsed.option).parameters for name in names}
     return {name: f"kernel ({', '.join(each.name for each in parameters)})" for name, parameters in found.items()}
 
 
@@ -50,10 +49,10 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     path, named = split(path)
     text, file = read_source(Path(path), parsed.include)
     name = named or parsed.kernel or _only_kernel(text, file, parsed.option)
+    lowered = kernel_of(text, name, parsed.option)
     for option, given in (("--global", parsed.global_size), ("--local", parsed.local_size)):
         if not given:
             raise KernelError(f"{path} needs {option}; write the work-items by axis, as {option} 1024,1024")
-    lowered = lowered_kernel(text, name, parsed.option)
     types = {parameter.name: parameter.type for parameter in lowered.parameters}
     arrays: dict[str, ArrayContents] = {}
     extents: dict[str, int | str] = {}

@@ -191,6 +191,7 @@ def calibration_option(parser: argparse.ArgumentParser, unless: str = "") -> Non
         metavar="CALIBRATION",
         help="file that calibrate or demo wrote, or MODEL@DEVICE of a shipped one, such as gpu@h200; @h200 for the "
         f"model that is the default there{'; ' if unless else ''}{unless}",
+        nargs="?" if unless else None,
     )
     completion.complete(added, "calibrations")
 

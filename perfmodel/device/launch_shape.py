@@ -38,13 +38,13 @@ def check_shape(
         shape.refuse(True, "; give 1 to 3 axes, the same for both")
     for axis, (total, group) in enumerate(zip(global_size, local_size, strict=True)):
         shape.refuse_where((total < 1) | (group < 1), f", which is empty along axis {axis}; enlarge it")
+        shape.refuse_where(group > MAX_WORK_GROUP, _TOO_LARGE)
         shape.refuse_where(
             _rest(total, group) != 0,
             f", which is no whole number of work-groups along axis {axis}; choose other sizes, or round the global "
             "size up",
         )
         shape.refuse_where(total > MAX_WORK_ITEMS, f", more than {MAX_WORK_ITEMS} along axis {axis}; use smaller sizes")
-        shape.refuse_where(group > MAX_WORK_GROUP, _TOO_LARGE)
     shape.refuse_where(math.prod(local_size) > MAX_WORK_GROUP, _TOO_LARGE)
 
 

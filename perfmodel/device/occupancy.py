@@ -19,6 +19,7 @@ from typing import Any, SupportsIndex
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import DeviceError, KernelError, nearest
+from perfmodel.basics.notebook import ShownAsText
 from perfmodel.device.device import Device, find_device
 from perfmodel.device.facts import DeviceFacts, architectures
 
@@ -94,7 +95,7 @@ class OccupancyLimits:
 
 
 @dataclass(frozen=True)
-class Occupancy:
+class Occupancy(ShownAsText):
     """Tells how full a multiprocessor is with work-groups of one kind.
 
     Attributes:

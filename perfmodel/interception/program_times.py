@@ -13,6 +13,7 @@ import numpy as np
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.json_values import plain
+from perfmodel.basics.notebook import ShownAsText
 from perfmodel.basics.tables import grid, memory, percent, seconds, wrapped
 from perfmodel.interception.copies import WORDS, CopyRecord
 from perfmodel.interception.launches import Launches
@@ -65,7 +66,7 @@ class TimedLine:
 
 
 @dataclass
-class ProgramTimes:
+class ProgramTimes(ShownAsText):
     """Holds the kernels and copies of a program.
 
     Attributes:

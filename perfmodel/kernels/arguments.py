@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -222,18 +222,38 @@ def arrays_of(argument: Argument | Derived) -> tuple[Array, ...]:
     return (argument,) if isinstance(argument, Array) else argument.arrays if isinstance(argument, Struct) else ()
 
 
-def check_range(name: str, value: float, dtype: np.dtype[Any], kernel: str) -> None:
-    """Raises KernelError where a scalar argument's type cannot hold its value."""
-    if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-        raise KernelError(
-            f"{name}={value} of kernel {kernel!r} does not fit into {dtype.name}; declare a wider argument"
-        )
+class WholeNumbers(NamedTuple):
+    """The whole numbers that a type holds, from the least to the most."""
+
+    least: int
+    most: int
+    dtype: str
+
+
+def whole_numbers(dtypes: Mapping[str, Any]) -> dict[str, WholeNumbers]:
+    """Returns the numbers that arguments of types of whole numbers can be, by name."""
+    found = {name: np.dtype(dtype) for name, dtype in dtypes.items()}
+    limits = {name: np.iinfo(dtype) for name, dtype in found.items() if dtype.kind in "iu"}
+    return {name: WholeNumbers(int(each.min), int(each.max), each.dtype.name) for name, each in limits.items()}
+
+
+def check_range(kernel: str, sizes: Mapping[str, Any], held: Mapping[str, WholeNumbers]) -> None:
+    """Raises KernelError where the type of an argument cannot hold its value, a whole number or an array of them."""
+    for name, type_ in held.items():
+        value = sizes.get(name, 0)
+        low, high = (value, value) if type(value) is int else (np.min(value, initial=0), np.max(value, initial=0))
+        if low < type_.least or high > type_.most:
+            wrong = int(high if high > type_.most else low)
+            remedy = "give 0 or more" if wrong < type_.least == 0 else "declare a wider argument"
+            raise KernelError(f"{name}={wrong} of kernel {kernel!r} does not fit into {type_.dtype}; {remedy}")
 
 
 def check_known(kernel: str, given: Iterable[str], known: Iterable[str], what: str = "argument") -> None:
     """Raises KernelError for a name that is given, and is none of those known of a kernel."""
     known = list(known)
     for name in given:
+        if not isinstance(name, str):
+            raise KernelError(f"kernel {kernel!r} has no {what} {name!r}; name it by text")
         if name not in known:
             raise KernelError(
                 f"kernel {kernel!r} has no {what} {name!r}{nearest(name, known)} (it has {', '.join(known) or 'none'})"

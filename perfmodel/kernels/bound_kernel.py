@@ -46,6 +46,9 @@ class BoundKernel:
             statistics = arguments.pop("statistics")
         if isinstance(arguments.get("name"), str):
             tags = {**(tags or {}), **_named(arguments.pop("name"))}
+        for what, given in (("tags", tags), ("statistics", statistics)):
+            if not isinstance(given, Mapping | None):
+                raise KernelError(f"{what}={given!r:.40} say nothing by name; give them as {what}={{'name': …}}")
         if hasattr(program, "launch"):
             if statistics:
                 raise KernelError(f"kernel {program.name!r} is given statistics twice; give them with its program only")
@@ -61,7 +64,7 @@ class BoundKernel:
                     f"kernel {self.name!r} has no size or argument {name!r}; it has "
                     f"{', '.join(self.program.arguments) or 'none'}{nearest(name, self.program.arguments)}"
                 )
-        bound = {n: _whole(self.name, n, self._arguments[n]) for n in self.program.sizes if n in self._arguments}
+        bound = {n: whole_sizes(self.name, n, self._arguments[n]) for n in self.program.sizes if n in self._arguments}
         self._arguments.update({name: int(value) for name, value in bound.items()})
         if len(bound) == len(self.program.sizes):
             self.program.check(bound)
@@ -139,7 +142,7 @@ class BoundKernel:
             if pointers := [name for name in getattr(self.program, "open_pointers", ()) if name in missing]:
                 raise KernelError(no_arrays(self.name, pointers))
             raise KernelError(f"kernel {self.name!r} needs a value for {', '.join(missing)}; give it as {missing[0]}=…")
-        bound = {name: _whole(self.name, name, merged[name]) for name in self.program.sizes}
+        bound = {name: whole_sizes(self.name, name, merged[name]) for name in self.program.sizes}
         try:
             np.broadcast_shapes(*(size.shape for size in bound.values()))
         except ValueError as error:
@@ -255,12 +258,18 @@ def _named(name: str) -> dict[str, str]:
 
 
 def _plain(name: str, value: Any) -> float:
+    value = value.item() if isinstance(value, np.ndarray) and not value.ndim else value
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise KernelError(f"{name}={value!r} is not a number; a kernel is bound to numbers")
     return int(value) if isinstance(value, int | np.integer) else float(value)
 
 
-def _whole(kernel: str, name: str, value: Any) -> NDArray[Any]:
+def whole_sizes(kernel: str, name: str, value: Any) -> NDArray[Any]:
+    """Returns a size, or several, as an array of whole numbers.
+
+    Raises:
+        KernelError: for anything else.
+    """
     try:
         array = np.asarray(value)
         fits = array.dtype.kind in "iuf" and bool(np.all(np.abs(array) < 2.0**63) and np.all(array == np.floor(array)))

@@ -19,10 +19,19 @@ from perfmodel.kernels.cuda_host import is_never_read, is_of_a_library
 from perfmodel.kernels.cuda_refusals import NAMES, not_named
 from perfmodel.kernels.cuda_source import DeclaredArgument, arguments_of, kernels_in, template_parameters, without_types
 from perfmodel.kernels.given_arguments import names_in
-from perfmodel.kernels.opencl_file import included
+from perfmodel.kernels.given_source import (
+    CUDA,
+    PTX,
+    check_elements,
+    check_list,
+    given_args,
+    given_text,
+    is_text,
+    read_as,
+)
+from perfmodel.kernels.inclusion import included
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.size_expression import Extent
-from perfmodel.kernels.source_words import source_text
 from perfmodel.kernels.struct_pointers import how_to_give
 from perfmodel.kernels.struct_words import StructWords, listed_words
 from perfmodel.ptx.code import code_of
@@ -117,18 +126,18 @@ class CompiledKernel:
         self,
         grid: Extent | Sequence[Extent],
         block: Extent | Sequence[Extent],
-        args: Mapping[str, Extent | Array] | Sequence[Argument],
+        args: Mapping[str, Extent] | Mapping[str, Extent | Array] | Sequence[Argument] | None,
         shared: Extent = 0,
         assumptions: str = "",
     ) -> PtxProgram:
         """Returns the kernel with its launch; see `perfmodel.Kernel.from_cuda`."""
-        launch = (self.text, self.entry, self.name, grid, block)
-        if not isinstance(args, Mapping):
-            return PtxProgram(*launch, list(args), shared, assumptions)
-        arrays = {name: said_of_array(repr(name), str(args[name])) for name in args if self._is_in_words(name, args)}
-        args = {**args, **{name: self.sized(name, said) for name, said in arrays.items()}}
+        launch, said = (self.text, self.entry, self.name, grid, block), given_args(self.name, args)
+        if not isinstance(said, Mapping):
+            return PtxProgram(*launch, list(said), shared, assumptions)
+        arrays = {name: said_of_array(repr(name), str(said[name])) for name in said if self._is_in_words(name, said)}
+        elements = {**said, **{name: self.sized(name, each) for name, each in arrays.items()}}
         sizes = names_in([*_axes(grid), *_axes(block), shared, assumptions])
-        return PtxProgram(*launch, declared_arguments(self, args, sizes), shared, assumptions, arrays)
+        return PtxProgram(*launch, declared_arguments(self, elements, sizes), shared, assumptions, arrays)
 
     def _is_in_words(self, name: str, args: Mapping[str, Any]) -> bool:
         said = args[name]
@@ -136,20 +145,25 @@ class CompiledKernel:
 
 
 def _axes(given: Extent | Sequence[Extent]) -> Sequence[Extent]:
-    return [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
+    return given if isinstance(given, list | tuple) else [given]  # type: ignore[list-item]
 
 
 def cuda_kernel(
     source: str | Path, name: str | None, options: Sequence[str] = (), folders: Sequence[str | Path] = ()
 ) -> CompiledKernel:
     """Compiles a kernel of CUDA C++ source; see `perfmodel.Kernel.from_cuda`."""
+    check_name(name)
+    check_list("options", options, "-DWIDTH=8")
+    check_list("folders", folders, "include")
+    text = cuda_text(source, folders)
+    with read_as(CUDA, text):
+        return _compiled(text, name, "the source" if is_text(source) else str(source), options)
+
+
+def _compiled(text: str, name: str | None, file: str, options: Sequence[str]) -> CompiledKernel:
+    """Compiles a kernel of a text; `file` says whose it is, for errors."""
     from perfmodel.kernels.cuda_compiler import compiled  # slow to import, and only for CUDA C++
 
-    if isinstance(options, str):
-        raise KernelError(f"options {options!r} are a string; give a list of them")
-    text = cuda_text(source, folders)
-    is_text = isinstance(source, str) and ("{" in source or "\n" in source)
-    file = "the source" if is_text else str(source)
     name = name or only_kernel(text, file)
     plain, types = without_types(name)
     full = full_name(text, plain)
@@ -174,16 +188,22 @@ def cuda_kernel(
         warnings.warn(
             f"kernel {name!r} is compiled without {', '.join(own)}, not found; give the folders (folders=, --include)",
             PerfmodelWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return _with_arguments(found.ptx, found.name, name, arguments_of(text, name))
 
 
 def ptx_kernel(text: str | Path, entry: str | None) -> CompiledKernel:
     """Reads a kernel of PTX text; see `perfmodel.Kernel.from_ptx`."""
-    if isinstance(text, Path) or ("\n" not in text and text.endswith(".ptx")):
-        text = text_of(Path(text))
-    if entry is None:
+    check_name(entry)
+    text, _ = given_text(text, PTX)
+    with read_as(PTX, text):
+        return _read(text, entry)
+
+
+def _read(text: str, entry: str | None) -> CompiledKernel:
+    """Reads a kernel of a text."""
+    if not entry:
         entries = read(text).entries
         if not entries:
             raise KernelError("the PTX text has no kernel; give one that has an .entry")
@@ -206,10 +226,18 @@ def cuda_text(source: str | Path, folders: Sequence[str | Path] = ()) -> str:
     Raises:
         KernelError: for a file that cannot be read.
     """
-    if isinstance(source, str) and ("{" in source or "\n" in source):
-        return included(source, list(map(Path, folders)), is_marked=True, stays=is_never_read)
-    path = Path(source)
-    return included(text_of(path), [path.parent, *map(Path, folders)], path.name, True, is_never_read)
+    text, path = given_text(source, CUDA)
+    if path is None:
+        return included(text, list(map(Path, folders)), is_marked=True, stays=is_never_read)
+    return included(text, [path.parent, *map(Path, folders)], path.name, True, is_never_read)
+
+
+def check_name(name: Any) -> None:
+    """Refuses what names no kernel; None and nothing mean the only one."""
+    if name is not None and not isinstance(name, str):
+        raise KernelError(
+            f"{name!r:.40} names no kernel; give its name in the source as text, or None for the only one"
+        )
 
 
 def only_kernel(text: str, file: str) -> str:
@@ -220,16 +248,6 @@ def only_kernel(text: str, file: str) -> str:
     if len(names) != 1:
         raise KernelError(f"{file} has {len(names)} kernels ({', '.join(names)}); name one")
     return names[0]
-
-
-def text_of(path: Path) -> str:
-    """Returns what a file holds; raises KernelError where it cannot be read."""
-    try:
-        return source_text(path)
-    except OSError as error:
-        raise KernelError(f"source file {path} cannot be read ({error.strerror}); give its path") from error
-    except ValueError as error:
-        raise KernelError(f"source file {path} is no text in UTF-8; save it so") from error
 
 
 def declared_arguments(
@@ -255,12 +273,8 @@ def declared_arguments(
             raise KernelError(_no_whole(structs[name]))
         if name not in kernel.pointers:
             raise KernelError(f"argument {name!r} of kernel {kernel.name!r} is no array; give its value, as {name}=…")
-        if not isinstance(extent, str | int | np.integer):
-            raise KernelError(
-                f"argument {name!r} of kernel {kernel.name!r} is given {type(extent).__name__}, not its number of "
-                "elements; give the number in args, and the array itself by kernel.as_observed(…)"
-            )
-        plain[name] = extent
+        check_elements(kernel.name, name, extent)
+        plain[name] = extent  # type: ignore[assignment]
     found: list[Argument | Derived] = []
     sizes = [*sizes, *names_in([each.extent if isinstance(each, Array) else each for each in extents.values()])]
     for parameter, each in zip(kernel.parameters, kernel.declared, strict=True):

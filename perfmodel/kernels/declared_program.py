@@ -25,6 +25,7 @@ from perfmodel.kernels.arguments import (
     arrays_of,
     check_range,
     scalars_of,
+    whole_numbers,
 )
 from perfmodel.kernels.size_expression import Extent, SizeExpression, check_sizes, conditions_of
 
@@ -58,9 +59,10 @@ class DeclaredProgram(ABC):
         names += [scalar.name for scalar in scalars] + [array.name for array in held]
         if twice := [each for each in names if names.count(each) > 1]:
             raise KernelError(f"kernel {name!r} has two arguments {twice[0]!r}; rename one of them")
+        self._integers = whole_numbers({scalar.name: scalar.dtype for scalar in scalars})
         self.free = tuple(each for each in free if each not in names)
         self.arguments: tuple[str, ...] = (*(scalar.name for scalar in scalars), *self.free)
-        self.sizes: tuple[str, ...] = (*(s.name for s in scalars if np.dtype(s.dtype).kind in "iu"), *self.free)
+        self.sizes: tuple[str, ...] = (*self._integers, *self.free)
 
     def _follows(self, *shape: SizeExpression) -> None:
         """Takes in from which sizes the launch's shape and the arguments' extents follow."""
@@ -92,6 +94,7 @@ class DeclaredProgram(ABC):
 
     def check(self, sizes: Mapping[str, Any]) -> None:
         check_sizes(self.name, sizes, self._extending, self._conditions)
+        check_range(self.name, sizes, self._integers)
 
     def _check_extents(self, sizes: Mapping[str, Any]) -> None:
         for each in (*self.declared, *self.declared_arrays):
@@ -122,7 +125,6 @@ class DeclaredProgram(ABC):
         return self._with_value(argument, values)
 
     def _with_value(self, scalar: Scalar, values: Mapping[str, float]) -> Scalar:
-        check_range(scalar.name, values[scalar.name], np.dtype(scalar.dtype), self.name)
         return replace(scalar, value=values[scalar.name])
 
     def _plain(self, argument: Argument | Derived) -> Argument | Derived:
@@ -153,8 +155,9 @@ class DeclaredProgram(ABC):
         return str(np.dtype(declared.dtype).name)
 
     def _axes(self, role: str, given: Extent | Sequence[Extent]) -> tuple[SizeExpression, ...]:
-        axes = [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
-        return tuple(self._expression(role, axis) for axis in axes)
+        if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+            return (self._expression(role, given),)  # type: ignore[arg-type]  # bytes are refused there
+        return tuple(self._expression(role, axis) for axis in given)
 
     def _expression(self, role: str, given: Extent) -> SizeExpression:
         return SizeExpression(f"{role} of kernel {self.name!r}", given, self.sizes)

@@ -11,6 +11,7 @@ import numpy as np
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.json_values import plain
+from perfmodel.basics.notebook import ShownAsText
 from perfmodel.basics.tables import grid
 from perfmodel.basics.version import VERSION
 from perfmodel.kernels.bound_kernel import BoundKernel
@@ -24,7 +25,7 @@ _TOLD_APART_BY = ("text", "variable", "condition")
 _TABLES = ("operations", "accesses", "branches", "footprints")
 
 
-class EmulationProfile(ABC):
+class EmulationProfile(ShownAsText, ABC):
     """Holds what the emulated groups of a launch did. Print it, or take its tables; all counts are per work-group.
 
     Attributes:

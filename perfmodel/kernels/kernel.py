@@ -85,9 +85,7 @@ class Kernel(BoundKernel):
             SourceError: for what is no OpenCL C, or not supported, with its line and column.
             KernelError: for what cannot be a kernel.
         """
-        program = opencl_program(
-            source, name, global_size, local_size, args or {}, options, folders, assumptions, statistics
-        )
+        program = opencl_program(source, name, global_size, local_size, args, options, folders, assumptions, statistics)
         return cls(program.with_budget(budget), tags, None, **arguments)
 
     @classmethod
@@ -130,7 +128,7 @@ class Kernel(BoundKernel):
         """
         from perfmodel.kernels.cuda_file import cuda_kernel  # slow to import, and only for CUDA
 
-        program = cuda_kernel(source, name, options, folders).program(grid, block, args or {}, shared, assumptions)
+        program = cuda_kernel(source, name, options, folders).program(grid, block, args, shared, assumptions)
         return cls(program, tags, None, **arguments)
 
     @classmethod
@@ -162,7 +160,7 @@ class Kernel(BoundKernel):
         """
         from perfmodel.kernels.cuda_file import ptx_kernel  # slow to import, and only for PTX
 
-        program = ptx_kernel(text, entry).program(grid, block, args or {}, shared, assumptions)
+        program = ptx_kernel(text, entry).program(grid, block, args, shared, assumptions)
         return cls(program, tags, None, **arguments)
 
     @classmethod

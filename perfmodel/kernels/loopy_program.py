@@ -16,7 +16,7 @@ from perfmodel.basics.errors import CountingError, KernelError
 from perfmodel.counting.counts import CountingWarning, KernelCounts
 from perfmodel.counting.usual_budget import USUAL, checked
 from perfmodel.device.launch_shape import check_extent, check_shape
-from perfmodel.kernels.arguments import Argument, Array, Scalar, check_range
+from perfmodel.kernels.arguments import Argument, Array, Scalar, WholeNumbers, check_range, whole_numbers
 from perfmodel.kernels.launch import Launch
 
 # Functions import Loopy, and what needs it: it is slow to import, and most programs are none of its.
@@ -133,12 +133,20 @@ class LoopyProgram:
         for name, value in sizes.items():
             if np.any(value < 0):
                 raise KernelError(f"size {name}={int(np.min(value))} of kernel {self.name!r} is negative")
+        check_range(self.name, sizes, self._integers)
         good = np.asarray(holds(self._assumptions, sizes))
         if not good.all():
             shape = np.broadcast_shapes(good.shape, *(np.shape(v) for v in sizes.values()))
             bad = int(np.argmin(np.broadcast_to(good, shape)))
             culprit = ", ".join(f"{n}={int(np.broadcast_to(v, shape).flat[bad])}" for n, v in sizes.items())
             raise KernelError(f"{culprit} breaks what kernel {self.name!r} assumes: {self._assumption_text}")
+
+    @cached_property
+    def _integers(self) -> dict[str, WholeNumbers]:
+        """Returns which whole numbers each size's type holds, of those that have one."""
+        arguments = self.translation_unit.default_entrypoint.arg_dict
+        known = {name: arguments[name].dtype for name in self.sizes}
+        return whole_numbers({name: dtype.numpy_dtype for name, dtype in known.items() if dtype is not None})
 
     def check_launch(self, sizes: Mapping[str, Any]) -> None:
         from perfmodel.counting.loopy.extents import evaluated
@@ -239,7 +247,6 @@ class LoopyProgram:
             if isinstance(argument, lp.ValueArg):
                 # A scalar that only the generated code has is an array's offset; ours begin at their buffers' start.
                 value = arguments.get(argument.name, 0)
-                check_range(argument.name, value, dtype, self.name)
                 bound.append(Scalar(argument.name, dtype.name, value))
             else:
                 size = self._elements(argument, context)

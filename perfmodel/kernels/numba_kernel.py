@@ -14,6 +14,7 @@ from perfmodel.kernels.given_arguments import (
     GivenArray,
     GivenNumber,
     GivenTiles,
+    axes_of,
     by_name,
     given,
     names_in,
@@ -50,8 +51,7 @@ def numba_program(
     signature = [_type(types, n, each, orders[n]) for n, each in arguments.items()]
     text, entry = compiled(function, signature, target, bool(options.get("fastmath")))
     expressions: list[Extent] = [shared]
-    for axes in (grid, block):
-        expressions += [axes] if isinstance(axes, int | str) else list(axes)
+    expressions += [*axes_of("grid", name, grid), *axes_of("block", name, block)]
     for each in arguments.values():
         expressions += each.shape if isinstance(each, GivenArray) else [each.expression]
     free = tuple(each for each in names_in(expressions) if each not in arguments)

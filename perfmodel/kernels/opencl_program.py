@@ -90,6 +90,8 @@ class OpenCLProgram(DeclaredProgram):
                 raise KernelError(
                     f"option {option!r} of kernel {name!r} has blanks, where drivers split it; write it without"
                 )
+        if not isinstance(statistics, Mapping | None):
+            raise KernelError(f"statistics={statistics!r:.40} say nothing by name; give them as {{'loop_4': 10}}")
         super().__init__(name, arguments, assumptions)
         self.source, self.options = source, tuple(options)
         self._global_size = self._axes("global size", global_size)

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 MOST_THREADS = 1024
 """NVIDIA's GPUs take blocks of up to so many threads."""
+MOST_SHARED = 232_448
+"""Those of compute capability 9.0 and 10.0 give a block up to so many bytes of shared memory, and no other more."""
+WIDEST_GRID, WIDEST_BLOCK = (2**31 - 1, 65535, 65535), (1024, 1024, 64)
+"""Blocks of a grid and threads of a block by axis, at most."""
 MOST_WORK = 110_000
 """So many instructions of few lanes are emulated with the usual budget, for about a second, before some iterations of
 loops stand for others."""
@@ -224,19 +228,31 @@ class PtxProgram(DeclaredProgram):
         raise KernelError(f"kernel {self.name!r} is PTX, which has no form in OpenCL C")
 
     def check_launch(self, sizes: Mapping[str, Any]) -> None:
+        self._check_most(self._block, MOST_THREADS, "threads in a block", sizes)
+        for what, axes, most in (("blocks", self._grid, WIDEST_GRID), ("threads", self._block, WIDEST_BLOCK)):
+            for axis, (extent, widest) in enumerate(zip(axes, most, strict=False)):
+                self._check_most([extent], widest, f"{what} along axis {axis}", sizes)
         grid, block = ([axis.values(sizes) for axis in axes] for axes in (self._grid, self._block))
         rank = max(len(grid), len(block))
         grid, block = ([*axes, *[1] * (rank - len(axes))] for axes in (grid, block))
-        shaping = self._shaping_of(sizes)
-        check_shape(self.name, [g * b for g, b in zip(grid, block, strict=True)], block, shaping)
-        threads = math.prod(block)
-        if np.any(threads > MOST_THREADS):
-            at = f" at {listed(shaping)}" if shaping and not np.ndim(threads) else ""
+        check_shape(self.name, [g * b for g, b in zip(grid, block, strict=True)], block, self._shaping_of(sizes))
+        self._check_most([self._shared], MOST_SHARED, "bytes of dynamic shared memory", sizes)
+        shared = self._shared.values(sizes)
+        if np.any(shared < 0):
             raise KernelError(
-                f"kernel {self.name!r} has blocks of {int(np.max(threads))} threads{at}; NVIDIA's GPUs take up to "
-                f"{MOST_THREADS}"
+                f"kernel {self.name!r} has {int(np.min(shared))} bytes of dynamic shared memory; give 0 or more"
             )
         self._check_extents(sizes)
+
+    def _check_most(self, extents: Sequence[SizeExpression], most: int, what: str, sizes: Mapping[str, Any]) -> None:
+        """Refuses a launch with more of something, the product of its extents, than any of NVIDIA's GPUs takes."""
+        found = math.prod(extent.values(sizes) for extent in extents)
+        if np.any(found > most):
+            shaping = {name: sizes[name] for extent in extents for name in extent.names}
+            at = f" at {listed(shaping)}" if shaping and not np.ndim(found) else ""
+            raise KernelError(
+                f"kernel {self.name!r} has {int(np.max(found))} {what}{at}; NVIDIA's GPUs take up to {most}"
+            )
 
     def shape(self, arguments: Mapping[str, float]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         """Returns blocks of the grid and threads of a block by axis, and the bytes of dynamic shared memory."""
@@ -280,4 +296,4 @@ class PtxProgram(DeclaredProgram):
 
     def _expression(self, role: str, given: Extent) -> SizeExpression:
         """Returns an expression, in which a quotient may be written as in C."""
-        return super()._expression(role, re.sub(r"(?<!/)/(?!/)", "//", str(given)))
+        return super()._expression(role, re.sub(r"(?<!/)/(?!/)", "//", given) if isinstance(given, str) else given)

@@ -41,19 +41,25 @@ class SizeExpression:
     def __init__(self, role: str, given: Extent, sizes: Sequence[str]) -> None:
         self.role = role
         self.text = str(given).strip()
+        if isinstance(given, bool) or not isinstance(given, str | int | np.integer):
+            raise self._no_expression()
         try:
             self._tree = _FieldNames(sizes).visit(ast.parse(self.text, mode="eval").body)
             self.names = tuple(sorted(set(_names(self._tree))))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise KernelError(
-                f"{role} cannot be {self.text[:40]!r}; write whole numbers and sizes, joined by + - * // % and brackets"
-            ) from error
+            raise self._no_expression() from error
         for name in self.names:
             if name not in sizes:
                 raise KernelError(
                     f"{role} needs {name!r}, which is no size of it{nearest(name, sizes)} (it has "
                     f"{', '.join(sizes) or 'none'})"
                 )
+
+    def _no_expression(self) -> KernelError:
+        return KernelError(
+            f"{self.role} cannot be {self.text[:40]!r}; write whole numbers and sizes, joined by + - * // % and "
+            "brackets"
+        )
 
     def value(self, sizes: Mapping[str, Any]) -> Any:
         return _value(self._tree, sizes)

@@ -137,7 +137,11 @@ def compiled(
             "scratch": int(getattr(metadata, "global_scratch_size", 0) or 0),
         }
 
-    resolved = {n: v for n, v in vars(backend.parse_options(dict(options))).items() if n != "extern_libs"}
+    try:
+        resolved = {n: v for n, v in vars(backend.parse_options(dict(options))).items() if n != "extern_libs"}
+    except (AssertionError, TypeError, ValueError) as error:  # those of Triton's own checks
+        chosen = ", ".join(f"{name}={value!r:.40}" for name, value in options.items())
+        raise KernelError(f"Triton refuses the options {chosen} ({one_line(error)}); give others") from error
     shown = {name: getattr(value, "cache_key", None) or repr(value) for name, value in constants.items()}
     key = [
         *(

@@ -14,6 +14,7 @@ from perfmodel.kernels.given_arguments import (
     GivenArray,
     GivenNumber,
     GivenTiles,
+    axes_of,
     by_name,
     given,
     names_in,
@@ -73,6 +74,11 @@ def triton_program(
     _, backend = backend_of(target)
     decorated = undecorated(fn)
     function = decorated.fn
+    if not isinstance(assumptions, str):
+        raise KernelError(
+            f"assumption of kernel {function.__name__!r} cannot be {assumptions!r:.40}; write comparisons such as "
+            "n % 16 == 0 and n >= m"
+        )
     call = _called(decorated, args, keywords, frozenset(backend.parse_options({}).__dict__))
     sizes, free = _sizes(function.__name__, call, grid, keywords)
     signature, constants, divisible, said = _specialized(function, call, sizes, assumptions)
@@ -168,7 +174,7 @@ def _tuned(decorated: Decorated) -> str:
 
 def _sizes(name: str, call: _Call, grid: Grid, numbers: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Returns the values of sizes and other numbers that are known, and the names of sizes that are no arguments."""
-    expressions: list[Extent] = [] if callable(grid) else [grid] if isinstance(grid, int | str) else list(grid)
+    expressions: list[Extent] = [] if callable(grid) else [*axes_of("grid", name, grid)]
     for each in call.arguments.values():
         if isinstance(each, GivenTiles):
             expressions += [*each.array.shape, *each.strides]
@@ -251,10 +257,15 @@ def _grid(name: str, grid: Grid, known: Mapping[str, Any]) -> tuple[Extent, ...]
     if callable(grid):
         try:
             axes = grid(dict(known))
+            return (axes,) if isinstance(axes, int) else tuple(int(axis) for axis in axes)
         except KeyError as error:
             raise KernelError(f"the grid of kernel {name!r} needs {error}; give it a value") from error
-        return (axes,) if isinstance(axes, int) else tuple(int(axis) for axis in axes)
-    return (grid,) if isinstance(grid, int | str) else tuple(grid)
+        except Exception as error:  # it is the user's own function
+            raise KernelError(
+                f"the grid of kernel {name!r} fails on what is given ({one_line(error)}); let it return whole numbers, "
+                "or give them by axis"
+            ) from error
+    return axes_of("grid", name, grid)
 
 
 def _declared(

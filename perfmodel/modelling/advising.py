@@ -12,6 +12,7 @@ import numpy as np
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.basics.json_values import plain
+from perfmodel.basics.notebook import ShownAsText
 from perfmodel.basics.tables import seconds as with_unit
 from perfmodel.kernels.changes import Changed
 from perfmodel.kernels.kernel import Kernel
@@ -46,7 +47,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(ShownAsText):
     """Holds what to change in a kernel, what saves most first; kernels that there are before others."""
 
     seconds: float

@@ -69,6 +69,7 @@ def calibrate(kind: type[FittedT], model: Formula, table: pd.DataFrame, **option
         held_out=held_out,
         versions=versions(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        nonnegative=bool(options.get("nonnegative", True)),
     )
 
 

@@ -25,7 +25,7 @@ from perfmodel.modelling.fitted import ROW, Fitted
 from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.meaning import Meaning
 from perfmodel.modelling.ranked import Ranking, rank
-from perfmodel.modelling.shipped import default_models, shipped_files
+from perfmodel.modelling.shipped import default_models, is_shipped, shipped_files
 from perfmodel.vocabulary.named_features import Feature
 
 if TYPE_CHECKING:
@@ -273,7 +273,11 @@ class Calibration(Fitted):
                 f"calibration {path} is damaged: its model has the parameters {', '.join(loaded.model.parameters)}, "
                 f"its values are of {', '.join(loaded.parameters)}; calibrate again or restore the file"
             )
-        return loaded
+        if not (below := loaded.below_zero):
+            return loaded
+        if "nonnegative" in content or not is_shipped(content):
+            raise FILE.damaged(path, ValueError(f"{below[0]} is {loaded.parameters[below[0]]:g}, less than nothing"))
+        return replace(loaded, nonnegative=False)
 
     @classmethod
     def shipped(cls, model: str = "", device: str = "") -> Calibration:
@@ -389,7 +393,7 @@ class Calibration(Fitted):
 
 SAVED = (
     *("parameters", "stderr", "covariance", "residual_std", "ranges", "device", "protocol", "report", "undetermined"),
-    *("marks", "versions", "created"),
+    *("marks", "versions", "created", "nonnegative"),
 )
 
 

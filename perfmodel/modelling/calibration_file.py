@@ -51,6 +51,7 @@ def checked_fields(content: dict[str, Any]) -> dict[str, Any]:
         "held_out": HeldOutErrors.from_json(content["held_out_errors"]) if content.get("held_out_errors") else None,
         "versions": _described(content["versions"]),
         "created": str(content["created"]),
+        "nonnegative": _yes_or_no(content.get("nonnegative", True)),
     }
 
 
@@ -58,6 +59,12 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | None):
         raise TypeError(f"{value!r} is no number")
     return float("nan") if value is None else float(value)
+
+
+def _yes_or_no(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is neither true nor false")
+    return value
 
 
 def listed(value: Any) -> list[Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from perfmodel.basics.errors import CountingError
+from perfmodel.kernels.bound_kernel import whole_sizes
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.transfers import WithTransfers
@@ -27,7 +27,8 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     if not calibration.model.is_of_compiled or calibration.device.get("kind") != "gpu":
         return form
     program = kernel.program.program if isinstance(kernel.program, WithTransfers) else kernel.program
-    numbers = {name: np.asarray(size) for name, size in sizes.items()}
+    given = {name: size for name, size in sizes.items() if name in kernel.program.sizes}
+    numbers = {name: whole_sizes(kernel.name, name, size) for name, size in given.items()}
     if not isinstance(program, OpenCLProgram) or not all(size.size for size in numbers.values()):
         return form
     here = kernel.at(**{name: size.ravel()[:1].tolist()[0] for name, size in numbers.items()})

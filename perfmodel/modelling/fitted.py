@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.notebook import MOST_ROWS, table
+from perfmodel.modelling.fitting.declared import Declared
 from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.intervals import HeldOutErrors
 from perfmodel.modelling.quick import Quick
@@ -44,6 +45,7 @@ class Fitted:
         marks: why parameters have no standard error: fixed, at a bound, or undetermined, in brackets.
         held_out: how far it is off on kernels that were left out of the fit, of which intervals are made; None where
             too few were measured, and in files of an earlier perfmodel.
+        nonnegative: whether parameters without declared bounds are at least zero, as the fit was told.
     """
 
     model: Formula
@@ -61,6 +63,7 @@ class Fitted:
     held_out: HeldOutErrors | None = None
     versions: dict[str, str] = field(default_factory=dict)
     created: str = ""
+    nonnegative: bool = True
 
     @cached_property
     def quick(self) -> Quick:
@@ -71,6 +74,15 @@ class Fitted:
     def units(self) -> dict[str, str]:
         """Each parameter's unit, e.g. ``s/operation``; empty where there is none."""
         return parameter_units(self.model.string, self.model.features)
+
+    @property
+    def below_zero(self) -> tuple[str, ...]:
+        """The parameters that are negative, where nothing lets them be: neither the fit, nor what is declared."""
+        if not self.nonnegative:
+            return ()
+        declared = {name: self.model.declared.get(name, Declared()) for name in self.parameters}
+        may_be = {name for name, each in declared.items() if each.tie or (each.bounds and each.bounds[0] < 0)}
+        return tuple(name for name, value in self.parameters.items() if value < 0 and name not in may_be)
 
     @property
     def left_out(self) -> tuple[Row, ...]:

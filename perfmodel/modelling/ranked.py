@@ -143,11 +143,10 @@ def rank(calibration: Fitted, kernels: Sequence[Kernel], sizes: Mapping[str, int
     for name, size in sizes.items():
         if name not in known_sizes:
             raise KernelError(f"no kernel has a size {name!r}{nearest(name, known_sizes)}; give one that they have")
-        if np.ndim(size):
+        if isinstance(size, list | tuple) or (isinstance(size, np.ndarray) and size.ndim):
             raise KernelError(f"rank takes one number for each size, not several of {name!r}; call it for each")
     bound = [
-        kernel.at(**{name: int(size) for name, size in sizes.items() if name in kernel.program.sizes})
-        for kernel in kernels
+        kernel.at(**{name: size for name, size in sizes.items() if name in kernel.program.sizes}) for kernel in kernels
     ]
     found = sorted(
         zip(bound, variants(bound), (predict(calibration, kernel, {}) for kernel in bound), strict=True),

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from perfmodel.basics import json_values
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import CountingError, DeviceError, FeatureError
+from perfmodel.basics.notebook import ShownAsText
 from perfmodel.basics.tables import grid, kernel_text, seconds
 from perfmodel.device.facts import FILE as FACTS
 from perfmodel.device.facts import facts_called
@@ -47,7 +48,7 @@ class DeviceCandidate:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(ShownAsText):
     """Devices from the fastest predicted to the slowest.
 
     Attributes:

@@ -11,8 +11,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, PerfmodelError
+from perfmodel.kernels.inclusion import included
 from perfmodel.kernels.kernel import Kernel
-from perfmodel.kernels.opencl_file import included
 from perfmodel.modelling.calibration import Calibration
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.types import Pointer

@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import FeatureError, KernelError, PerfmodelError
+from perfmodel.basics.notebook import ShownAsText
 from perfmodel.modelling.choosing import places, probability_fastest
 from perfmodel.modelling.prediction import PredictionWarning
 
@@ -40,7 +41,7 @@ class Configuration(Generic[C]):
 
 
 @dataclass(frozen=True)
-class Pruned(Sequence[C]):
+class Pruned(ShownAsText, Sequence[C]):
     """The configurations to measure, best predicted first: a sequence of them.
 
     Attributes:

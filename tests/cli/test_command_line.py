@@ -244,7 +244,7 @@ UNPARSED = {
     "no command": ([], "the following arguments are required: COMMAND"),
     "a misspelt command": (["predcit"], "there is no command 'predcit'; did you mean 'predict'"),
     "a kernel instead of a command": (["n=64"], "put one before it, such as perfmodel predict gpu@h200 n=64"),
-    "nothing to predict": (["predict"], "required: CALIBRATION, TAG; write, for example, perfmodel predict madd"),
+    "nothing to evaluate": (["evaluate"], "required: CALIBRATION, TAG; write, for example, perfmodel evaluate"),
     "a misspelt option": (["predict", "--devise", "h200", "x"], "no option --devise; did you mean '--device'?"),
     "one word more": (["devices", "gpu"], "'gpu' is one word more than the command takes"),
     "no number": (["occupancy", "--registers", "x"], "argument --registers: invalid int value: 'x'"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import shlex
 from pathlib import Path
 
@@ -15,7 +17,10 @@ BLUR = """__kernel void blur(__global float *out, __global const float *image, c
     out[i] = 0.5f * image[i];
 }
 """
+GPU = json.loads((Path(__file__).parents[2] / "models" / "gpu@nvidia-h200-e38dd1.json").read_text())
 FILES = {
+    "negative.json": json.dumps({**GPU, "parameters": {**GPU["parameters"], "p_to": -1}}),
+    "nan.json": json.dumps({**GPU, "parameters": {**GPU["parameters"], "p_to": math.nan}}),
     "blur.cl": BLUR,
     "two.cl": "__kernel void a(__global float *x) { x[0] = 1; } __kernel void b(__global float *x) { x[0] = 1; }",
     "bad.cl": "__kernel void a(__global float *x) { x[0] = 1 }",
@@ -27,6 +32,9 @@ FILES = {
     "empty.cu": "",
     "zero.cl": "\0\0",
     "empty.json": "",
+    "cuda.cl": "#include <cstdio>\n__global__ void scale(float *x) { x[threadIdx.x] *= 2; }",
+    "opencl.cu": BLUR,
+    "scale.cu": "__global__ void scale(float *x) { x[threadIdx.x] *= 2; }",
     "scale.cl": "__kernel void scale(__global float *x, float f) { x[get_global_id(0)] *= f; }",
 }
 LAUNCH = "--global n,n --local 16,16 --arg out=n*n --arg image=n*n"
@@ -39,7 +47,11 @@ MISTAKES = {
     "n=64": "put one before it, such as perfmodel predict gpu@h200 n=64",
     "blur.cl": "put one before it, such as perfmodel predict gpu@h200 blur.cl",
     "--device h200 predict": "--device stands before the command; write it behind",
-    "predict": "required: CALIBRATION, TAG; write, for example, perfmodel predict madd.json",
+    "predict": "no calibration is named, and no kernel; name both, as in gpu@h200 matmul_sq n=1024 or --device h200",
+    "predict --device h200": "none is named; put one behind it: --device h200 matmul_sq n=1024",
+    "rank --device h200": "none is named; put one behind it: --device h200 matmul_sq n=1024",
+    "predict negative.json matmul_sq n=64": "negative.json is damaged (p_to is -1, less than nothing); calibrate again",
+    "predict nan.json matmul_sq n=64": "nan.json is damaged",
     "predict gpu@h200 matmul_sq --devise h200": "no option --devise; did you mean '--device'?",
     "predict gpu@h200 matmul_sq --budget 10": "there is no option --budget; write, for example",
     "predict gpu@h200 matmul_sq --effort much": "argument --effort: invalid float value: 'much'",
@@ -103,6 +115,15 @@ MISTAKES = {
     f"tune blur.cl {LAUNCH} --arg n=64 --param n=64 --dry-run --predict @h200": "an argument of the kernel; rename",
     f"tune blur.cl {LAUNCH} --arg n=64 --space no.json --dry-run": "no.json cannot be read (No such file or directory)",
     f"tune blur.cl {LAUNCH} --arg n=64 --param t=64 --dry-run --budget nan": "a budget of nan s is none",
+    "kernels blur.cl:blurr": "no kernel 'blurr'; did you mean 'blur'?",
+    "predict gpu@h200 cuda.cl --global 64 --local 64": "is CUDA C++, as it has __global__, and is read as OpenCL C;",
+    "kernels cuda.cl": "give it to from_cuda, or as a .cu file",
+    "kernels opencl.cu": "the source is OpenCL C, as it has __kernel, and is read as CUDA C++; give it to",
+    "kernels scale.cu:gone": "has no kernel 'gone'",
+    "predict gpu@h200 opencl.cu --grid 64 --block 64": "give it to from_opencl, or as a .cl file",
+    "predict gpu@h200 scale.cu --grid 4 --block 64 --arg x=64 --shared -1": "has -1 bytes of dynamic shared memory",
+    "predict gpu@h200 scale.cu --grid 4 --block 64 --arg x=64 --shared 300000": "GPUs take up to 232448",
+    "predict gpu@h200 scale.cu --grid 4 --block 2048 --arg x=64": "has 2048 threads in a block; NVIDIA's GPUs take",
     "predict gpu@h200 empty.cl --global 64 --local 64": "empty.cl has no kernel; give a file with a function",
     "predict gpu@h200 empty.cu --grid 64 --block 64": "empty.cu has no kernel; give a file with a function",
     "predict gpu@h200 zero.cl --global 64 --local 64": "zero.cl is no text in UTF-8; save it so",
@@ -214,6 +235,26 @@ def test_launches_that_would_fail_are_predicted_with_a_warning(
     said = capsys.readouterr().err
     assert said.count("\n") == bool(DOUBTFUL[launch])
     assert DOUBTFUL[launch] in said
+
+
+SHARED = {
+    ("a100", 166_912): "",
+    ("a100", 166_913): "has 166913 bytes of dynamic shared memory, and A100 PCIe 40 GB gives a block up to 166912; use",
+    ("h200", 232_448): "",
+}
+
+
+@pytest.mark.parametrize(("device", "shared"), SHARED)
+def test_more_shared_memory_than_a_device_gives_is_a_warning(
+    device: str, shared: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("scale.cu").write_text(FILES["scale.cu"])
+    launch = f"--grid 4 --block 64 --arg x=64 --shared {shared}"
+    assert main(["predict", "--device", device, "scale.cu", *shlex.split(launch)]) == 0
+    said = capsys.readouterr().err
+    assert ("shared memory" in said) == bool(SHARED[device, shared])
+    assert SHARED[device, shared] in said
 
 
 def test_there_are_many() -> None:

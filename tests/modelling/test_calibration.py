@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -408,3 +409,44 @@ def test_what_is_not_shipped_is_said(model: str, device: str) -> None:
 
 def test_a_model_whose_name_begins_like_anothers_is_told_apart() -> None:
     assert len(pm.Calibration.shipped("unified", device="H200").parameters) > 50
+
+
+@pytest.mark.parametrize("value", [-1.0, -1e-30])
+def test_a_file_with_a_price_below_zero_is_damaged(value: float, tmp_path: Path) -> None:
+    shipped = pm.Calibration.shipped("gpu", device="H200")
+    edited = shipped.as_json()
+    edited["parameters"]["p_f32"] = value
+    (tmp_path / "edited.json").write_text(json.dumps(edited))
+    words = rf"edited\.json is damaged \(p_f32 is {value:g}, less than nothing\); calibrate again or restore the file"
+    with pytest.raises(CalibrationError, match=words):
+        pm.Calibration.load(tmp_path / "edited.json")
+    del edited["nonnegative"]  # as in files of an earlier perfmodel
+    (tmp_path / "edited.json").write_text(json.dumps(edited))
+    with pytest.raises(CalibrationError, match=words):
+        pm.Calibration.load(tmp_path / "edited.json")
+
+
+def test_prices_may_be_negative_where_the_fit_or_a_declaration_lets_them(tmp_path: Path) -> None:
+    output = SimulatedTime(lambda count: 1e-3 - 1e-9 * count("f_work_items"))
+    kernels = pm.KernelCollection(pm.ALL_GENERATORS).generate_kernels(["launch", "groups:4,8,16,32,64"])
+    features: dict[str, Any] = {"f_sim": output}
+    free = pm.Model("f_sim", "p_launch + p_item * f_work_items", features=features)
+    declared = pm.Model("f_sim", free.string.written, features=features, parameters={"p_item": (-1, None)})
+    tied = pm.Model("f_sim", free.string.written, features=features, parameters={"p_item": "-1e-6 * p_launch"})
+    table = pm.measure(kernels, free)
+    fits = [free.fit(table, nonnegative=False), declared.fit(table), tied.fit(table)]
+    assert [fit.nonnegative for fit in fits] == [False, True, True]
+    for fit in fits:
+        assert fit.parameters["p_item"] < 0
+        fit.save(tmp_path / "saved.json")
+        assert pm.Calibration.load(tmp_path / "saved.json", features) == fit
+
+
+def test_a_calibration_that_comes_along_was_fitted_freely(tmp_path: Path) -> None:
+    shipped = pm.Calibration.shipped("unified", device="H200")
+    assert min(shipped.parameters.values()) < 0
+    shipped.save(tmp_path / "saved.json")
+    (file,) = (Path(__file__).parents[2] / "models").glob("unified@nvidia-h200*.json")
+    (tmp_path / "copied.json").write_bytes(file.read_bytes())
+    for name in ("saved.json", "copied.json"):
+        assert pm.Calibration.load(tmp_path / name) == shipped

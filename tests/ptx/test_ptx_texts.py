@@ -194,7 +194,7 @@ def test_lines_of_errors() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no .version"),
+        ("", "is no source; give the text of PTX"),
         ("hello", "'hello' is not understood"),
         (HEAD, "has no kernel"),
         (HEAD + ".visible .entry a() { ret; } .visible .entry b() { ret; }", "2 kernels (a, b)"),
@@ -218,7 +218,7 @@ def test_blocks_have_up_to_1024_threads() -> None:
     text = HEAD + ROUND.replace("BODY", "mov.f32 %f2, %f1;")
     kernel = Kernel.from_ptx(text, None, 1, "n", {"x": "n"})
     assert feature("f_work_items").eval(kernel.at(n=1024)) == 1024
-    with pytest.raises(KernelError, match="has blocks of 1025 threads"):
+    with pytest.raises(KernelError, match="has 1025 threads in a block at n=1025; NVIDIA"):
         emulate(kernel.at(n=1025))
 
 

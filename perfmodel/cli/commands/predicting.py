@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def add(command: Command) -> None:
     for run, name in ((_predict, "predict"), (_explain, "explain"), (_rank, "rank")):
-        added = command(run, name, f"perfmodel {name} madd.json matmul_sq 'tiled_prefetch:*' n:1024")
+        added = command(run, name, f"perfmodel {name} --device h200 matmul_sq 'tiled_prefetch:*' n:1024")
         calibration_option(added, "left out with --device")
         counting_options(added, "*")
         shipped_option(added)
@@ -153,7 +153,17 @@ def _tell_of_another_processor(calibration: Calibration) -> None:
 
 def _calibration_name(parsed: argparse.Namespace) -> str:
     """Returns the name or file of the calibration; with --device, the first word is one of the kernel's."""
-    name: str = parsed.calibration
+    name: str | None = parsed.calibration
+    if name is None and parsed.device is None:
+        raise CalibrationError(
+            "no calibration is named, and no kernel; name both, as in gpu@h200 matmul_sq n=1024 or --device h200 "
+            "matmul_sq n=1024"
+        )
+    if name is None:
+        raise KernelError(
+            f"--device {parsed.device} predicts kernels, and none is named; put one behind it: --device "
+            f"{parsed.device} matmul_sq n=1024"
+        )
     if parsed.device is None:
         if not parsed.tags and ("@" in name or name.endswith(".json")):
             raise CalibrationError(f"{name} predicts kernels, and none is named; put one behind it: matmul_sq n=1024")

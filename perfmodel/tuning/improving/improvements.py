@@ -9,6 +9,7 @@ from typing import Any
 
 from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.json_values import plain
+from perfmodel.basics.notebook import ShownAsText
 from perfmodel.basics.tables import grid, seconds, wrapped
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.prediction import LEVEL
@@ -57,7 +58,7 @@ class Improvement:
 
 
 @dataclass(frozen=True)
-class Improvements:
+class Improvements(ShownAsText):
     """Holds changed kernels that compute the same as the original: those that were measured first, by their times, then
     by prediction.
 

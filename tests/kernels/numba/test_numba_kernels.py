@@ -98,6 +98,14 @@ class TestCalls:
         with pytest.raises(KernelError, match=said):
             self.axpy(1, 256, args, **keywords)
 
+    @pytest.mark.parametrize("given", [None, 2.5, b"4", object()])
+    def test_launches_that_are_none_are_said(self, given: Any) -> None:
+        arguments = (1.0, "random:float32:n", "random:float32:n")
+        with pytest.raises(KernelError, match=r"grid of kernel 'axpy' cannot be .*; give whole"):
+            self.axpy(given, 256, arguments)
+        with pytest.raises(KernelError, match=r"block of kernel 'axpy' cannot be .*; give whole"):
+            self.axpy(1, given, arguments)
+
     def test_what_numba_does_not_compile_is_said(self) -> None:
         with pytest.raises(SourceError, match="Numba does not compile 'axpy'"):
             self.axpy(1, 256, (1.0, 2.0, 3.0))

@@ -150,6 +150,24 @@ class TestCalls:
         with pytest.raises(KernelError, match=said):
             self.add(1, args, **keywords)
 
+    @pytest.mark.parametrize(
+        ("grid", "keywords", "said"),
+        [
+            (None, {}, "grid of kernel 'vector_add' cannot be None; give whole numbers or expressions by axis"),
+            (2.5, {}, "grid of kernel 'vector_add' cannot be 2.5; give whole numbers"),
+            (b"4", {}, "grid of kernel 'vector_add' cannot be b'4'; give whole numbers"),
+            (lambda meta: 1 / 0, {}, "the grid of kernel 'vector_add' fails on what is given"),
+            (lambda meta: None, {}, "the grid of kernel 'vector_add' fails on what is given"),
+            (1, {"assumptions": 3}, "assumption of kernel 'vector_add' cannot be 3; write comparisons"),
+            (1, {"num_warps": 3}, "Triton refuses the options num_warps=3 "),
+            (1, {"num_warps": "4"}, "Triton refuses the options num_warps='4' "),
+            (1, {"tags": 3}, "tags=3 say nothing by name"),
+        ],
+    )
+    def test_launches_that_are_none_are_said(self, grid: Any, keywords: dict[str, Any], said: str) -> None:
+        with pytest.raises(KernelError, match=said):
+            self.add(grid, ("random:float32:n",) * 3, BLOCK=1024, n=1024, **keywords)
+
     def test_what_triton_does_not_compile_is_said(self) -> None:
         with pytest.raises(SourceError, match="Triton does not compile 'vector_add'"):
             self.add(1, ("random:float32:n",) * 3, BLOCK=1000, n=1000)
