@@ -25,7 +25,7 @@ from perfmodel.modelling.fitted import ROW, Fitted
 from perfmodel.modelling.formula import Formula
 from perfmodel.modelling.meaning import Meaning
 from perfmodel.modelling.ranked import Ranking, rank
-from perfmodel.modelling.shipped import default_models, is_shipped, shipped_files
+from perfmodel.modelling.shipped import default_models, shipped_files
 from perfmodel.vocabulary.named_features import Feature
 
 if TYPE_CHECKING:
@@ -275,9 +275,9 @@ class Calibration(Fitted):
             )
         if not (below := loaded.below_zero):
             return loaded
-        if "nonnegative" in content or not is_shipped(content):
-            raise FILE.damaged(path, ValueError(f"{below[0]} is {loaded.parameters[below[0]]:g}, less than nothing"))
-        return replace(loaded, nonnegative=False)
+        if "nonnegative" not in content:  # files of an earlier perfmodel do not say what its fit was told
+            return replace(loaded, nonnegative=False)
+        raise FILE.damaged(path, ValueError(f"{below[0]} is {loaded.parameters[below[0]]:g}, less than nothing"))
 
     @classmethod
     def shipped(cls, model: str = "", device: str = "") -> Calibration:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from perfmodel.basics import registry
 
@@ -13,11 +11,6 @@ from perfmodel.basics import registry
 def shipped_files() -> list[Path]:
     """Returns the files of the calibrations that come along, sorted."""
     return sorted(file for folder in registry.folders("models") for file in folder.glob("*@*.json"))
-
-
-def is_shipped(content: Mapping[str, Any]) -> bool:
-    """Returns True for the content of a calibration that comes along, wherever its file is."""
-    return any(json.loads(path.read_text(encoding="utf-8")) == content for path in shipped_files())
 
 
 def default_models() -> list[str]:
