@@ -14,8 +14,8 @@ NAME = "perfmodel.toml"
 SECTION = "defaults"
 LARGEST = 2**16
 """Bytes that a project file may have."""
-PATHS = ("load", "store")
-KEYS = ("device", "load", "protocol", "store")
+PATHS = ("calibration", "load", "store")
+KEYS = ("calibration", "device", "load", "protocol", "store")
 
 
 def fill(parsed: argparse.Namespace) -> None:
@@ -100,8 +100,13 @@ def read(path: Path) -> dict[str, Any]:
         raise PerfmodelError(f'{shown}: {SECTION!r} is no section; write [{SECTION}] and below it device = "gpu"')
     for key, value in defaults.items():
         _check(shown, key, value)
-    beside = {key: _beside(path, value) for key, value in defaults.items() if key in PATHS}
+    beside = {key: _beside(path, value) for key, value in defaults.items() if key in PATHS and not _comes_along(value)}
     return defaults | beside
+
+
+def _comes_along(value: str | list[str]) -> bool:
+    """Returns True for the name of a calibration that comes along, such as ``@h200``, and False for a file."""
+    return isinstance(value, str) and "@" in value
 
 
 def _beside(path: Path, value: str | list[str]) -> str | list[str]:
@@ -127,6 +132,9 @@ def _check(file: str, key: str, value: Any) -> None:
             raise PerfmodelError(f"{file}: there is no protocol {value!r}{nearest(value, PROTOCOLS)} (known: {known})")
 
 
-EXAMPLES = {"device": 'device = "gpu"', "protocol": 'protocol = "quick"', "store": 'store = "times.sqlite"'} | {
-    "load": 'load = ["mine.py"]'
-}
+EXAMPLES = {
+    "calibration": 'calibration = "cpu.json"',
+    "device": 'device = "gpu"',
+    "protocol": 'protocol = "quick"',
+    "store": 'store = "times.sqlite"',
+} | {"load": 'load = ["mine.py"]'}

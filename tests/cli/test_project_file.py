@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import perfmodel as pm
 from perfmodel.basics.errors import PerfmodelError, PerfmodelWarning
 from perfmodel.cli import project_file
 from perfmodel.cli.command_line import main
@@ -60,7 +61,7 @@ def test_values_are_read_and_the_store_lies_beside_the_file(folder: Path) -> Non
 WRONG = {
     "key": (
         '[defaults]\ndevise = "gpu"',
-        ["no key 'devise'", "did you mean 'device'?", "known: device, load, protocol, store"],
+        ["no key 'devise'", "did you mean 'device'?", "known: calibration, device, load, protocol, store"],
     ),
     "type": ("[defaults]\nstore = 3", ["store is 3", 'store = "times.sqlite"']),
     "empty": ('[defaults]\ndevice = ""', ["device is ''"]),
@@ -113,6 +114,29 @@ def test_options_come_first_then_the_environment_then_the_file(
     assert main([*DRY, "--device", "cpu"]) == 2
     assert "times.sqlite" in capsys.readouterr().err
     assert main([*DRY, "--device", "cpu", "--store", "mine.sqlite"]) == 0
+
+
+def test_a_calibration_of_the_project_predicts_where_none_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = ["matmul_sq", "n:512", "--json"]
+
+    def device(*words: str) -> str:
+        assert main(["predict", *words, *kernel]) == 0
+        return str(json.loads(capsys.readouterr().out)["device"])
+
+    pm.Calibration.shipped(device="h200").save(folder / "mine.json")
+    write(folder, '[defaults]\ncalibration = "mine.json"\n')
+    assert device() == "nvidia-h200-e38dd1"
+    assert device("--device", "a100") == "a100"  # options come first
+    assert device("gpu@k20") == "k20"
+    write(folder, '[defaults]\ncalibration = "@v100"\n')
+    assert device() == "v100"
+    assert main(["rank"]) == 2
+    assert "@v100 of perfmodel.toml predicts kernels, and none is named" in capsys.readouterr().err
+    write(folder, '[defaults]\ncalibration = "gone.json"\n')
+    assert main(["explain", *kernel]) == 2
+    assert "gone.json cannot be read" in capsys.readouterr().err
 
 
 def test_kernels_are_listed_although_the_device_of_the_project_is_elsewhere(

@@ -14,7 +14,13 @@ from perfmodel.cli import impossible_launches
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
 from perfmodel.cli.completion import complete
-from perfmodel.cli.options import Command, calibration_option, counting_options, json_option
+from perfmodel.cli.options import (
+    Command,
+    calibration_option,
+    counting_options,
+    defaults_from_project_file,
+    json_option,
+)
 from perfmodel.kernels.source_words import SOURCES
 
 if TYPE_CHECKING:
@@ -26,12 +32,14 @@ if TYPE_CHECKING:
 def add(command: Command) -> None:
     for run, name in ((_predict, "predict"), (_explain, "explain"), (_rank, "rank")):
         added = command(run, name, f"perfmodel {name} --device h200 matmul_sq 'tiled_prefetch:*' n:1024")
-        calibration_option(added, "left out with --device")
+        calibration_option(added, "left out with --device, or where perfmodel.toml names one")
         counting_options(added, "*")
         shipped_option(added)
         if name == "explain":
             added.add_argument("--compare", action="store_true", help="two kernels: where their difference comes from")
         json_option(added)
+        added.set_defaults(of_project=None)
+        defaults_from_project_file(added, of_project="calibration")
 
 
 def shipped_option(added: argparse.ArgumentParser) -> None:
@@ -152,8 +160,17 @@ def _tell_of_another_processor(calibration: Calibration) -> None:
 
 
 def _calibration_name(parsed: argparse.Namespace) -> str:
-    """Returns the name or file of the calibration; with --device, the first word is one of the kernel's."""
+    """Returns the name or file of the calibration; with --device, or the project's, the first word is one of the
+    kernel's."""
     name: str | None = parsed.calibration
+    if parsed.of_project and parsed.device is None and not (name and _names_calibration(name)):
+        if name is None:
+            raise KernelError(
+                f"{parsed.of_project} of perfmodel.toml predicts kernels, and none is named; name one, such as "
+                "matmul_sq n=1024"
+            )
+        parsed.tags.insert(0, name)
+        return str(parsed.of_project)
     if name is None and parsed.device is None:
         raise CalibrationError(
             "no calibration is named, and no kernel; name both, as in gpu@h200 matmul_sq n=1024 or --device h200 "
@@ -165,7 +182,7 @@ def _calibration_name(parsed: argparse.Namespace) -> str:
             f"{parsed.device} matmul_sq n=1024"
         )
     if parsed.device is None:
-        if not parsed.tags and ("@" in name or name.endswith(".json")):
+        if not parsed.tags and _names_calibration(name):
             raise CalibrationError(f"{name} predicts kernels, and none is named; put one behind it: matmul_sq n=1024")
         if not parsed.tags or (name.rpartition(":")[0] or name).endswith((".py", *SOURCES)):
             raise CalibrationError(
@@ -173,10 +190,14 @@ def _calibration_name(parsed: argparse.Namespace) -> str:
                 "--device"
             )
         return name
-    if "@" in name or name.endswith(".json"):
+    if _names_calibration(name):
         raise CalibrationError(f"{name!r} and --device {parsed.device} each name a calibration; leave out one of them")
     parsed.tags.insert(0, name)
     return f"@{parsed.device}"
+
+
+def _names_calibration(word: str) -> bool:
+    return "@" in word or word.endswith(".json")
 
 
 def _print(
