@@ -55,14 +55,15 @@ def sizes_for(
     tried: Kernel | None = None
     exponent = max(at_least - 1, 1).bit_length()
     while len(found) < cases and exponent < LARGEST:
-        if kernel := kernel_at(2**exponent):
-            try:
+        try:
+            if kernel := kernel_at(2**exponent):
                 launch = kernel.launch()
                 seconds = _seconds(launch, device, LOOK) if _fits_memory(launch, device) else float("inf")
-            except KernelError:
-                if tried is None:
-                    raise
-                break
+        except KernelError:
+            if tried is None:
+                raise
+            break
+        if kernel:
             tried = kernel
             if seconds > limit:
                 break

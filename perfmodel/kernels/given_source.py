@@ -28,9 +28,27 @@ class Language(NamedTuple):
     ending: str
 
 
-OPENCL_C = Language("OpenCL C", "__kernel", re.compile(r"\b__kernel\b|\bkernel\s+void\b"), "from_opencl", ".cl")
-CUDA = Language("CUDA C++", "__global__", re.compile(r"\b__global__\b"), "from_cuda", ".cu")
-PTX = Language("PTX", ".entry", re.compile(r"^\s*(?:\.\w+\s+)*\.entry\b", re.MULTILINE), "from_ptx", ".ptx")
+OPENCL_C = Language(
+    name="OpenCL C",
+    kernels="__kernel",
+    marks=re.compile(r"\b__kernel\b|\bkernel\s+void\b"),
+    constructor="from_opencl",
+    ending=".cl",
+)
+CUDA = Language(
+    name="CUDA C++",
+    kernels="__global__",
+    marks=re.compile(r"\b__global__\b"),
+    constructor="from_cuda",
+    ending=".cu",
+)
+PTX = Language(
+    name="PTX",
+    kernels=".entry",
+    marks=re.compile(r"^\s*(?:\.\w+\s+)*\.entry\b", re.MULTILINE),
+    constructor="from_ptx",
+    ending=".ptx",
+)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 

@@ -93,7 +93,7 @@ class _Inclusion:
         """
         comments = _comments_with_includes(content)
         free = _free_of_conditions(content, self.is_guarded(content)) if self.is_marked else []
-        file = _File(content, name, known, comments, free)
+        file = _File(content=content, name=name, known=known, comments=comments, free=free)
         has_marks = self.is_marked and _INCLUDE.search(content)
         directives = _INCLUDE_OR_CONDITION if has_marks else _INCLUDE
         return directives.sub(lambda match: self._in_its_place(file, match), content)

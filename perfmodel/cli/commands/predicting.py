@@ -38,14 +38,14 @@ def add(command: Command) -> None:
         if name == "explain":
             added.add_argument("--compare", action="store_true", help="two kernels: where their difference comes from")
         json_option(added)
-        added.set_defaults(of_project=None)
-        defaults_from_project_file(added, of_project="calibration")
 
 
 def shipped_option(added: argparse.ArgumentParser) -> None:
-    """Adds the option that names a device in the place of a calibration."""
+    """Adds the option that names a device in the place of a calibration, which the project file may name, too."""
     shipped = "predict with what is shipped for this device: part of its name, its key, 'gpu', or 'cpu' at hand"
     complete(added.add_argument("--device", help=shipped), "devices")
+    added.set_defaults(of_project=None)
+    defaults_from_project_file(added, of_project="calibration")
 
 
 def _predict(parsed: argparse.Namespace) -> None:
