@@ -3,7 +3,7 @@
 A calibration that comes along, be it of this device or carried over to it by its specification, is the prior; some
 kernels of its model's measurement set, of all families in turn, are measured; and what their times say makes the
 posterior (`perfmodel.modelling.learning`). That takes a minute or two where a fit from nothing takes a quarter of an
-hour, and on kernels of others it is nearly as good (docs/cpu-model.md).
+hour (docs/devices.md says how well it does).
 """
 
 from __future__ import annotations
