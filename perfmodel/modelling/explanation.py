@@ -317,13 +317,14 @@ def _trust(calibration: Fitted, features: Mapping[str, Floats], seconds: float, 
 
     def elasticity(name: str) -> float:
         step = 1e-4
-        up, here, down = (
+        up, down = (
             float(compiled(parameters, {**features, name: np.asarray(features[name] * factor)}))
-            for factor in (1 + step, 1.0, 1 - step)
+            for factor in (1 + step, 1 - step)
         )
+        rise, fall = up - seconds, seconds - down
         gain = up - down
-        if not 0.5 < (up - here) / (here - down or math.inf) < 2:  # a work-group more or less: a step, and no slope
-            gain = 2 * min(up - here, here - down, key=abs)
+        if not 0.5 < rise / (fall or math.inf) < 2:  # a work-group more or less: a step, and no slope
+            gain = 2 * min(rise, fall, key=abs)
         return gain / (2 * step * seconds) if seconds else 0.0
 
     outside = _outside(calibration.ranges, features)

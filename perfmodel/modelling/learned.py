@@ -99,8 +99,7 @@ def learned_from(
 ) -> Learned:
     """Returns what the times of kernels, each at its own sizes, say of a calibration.
 
-    Left out are kernels that cannot be predicted, and times that the calibration holds impossible: as a fit by least
-    squares, it would believe each of them.
+    Left out are kernels that cannot be predicted, and times that the calibration holds impossible.
 
     Args:
         timed: what each kernel is called, the kernel, and the seconds that it took.

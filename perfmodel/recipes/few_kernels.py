@@ -34,7 +34,8 @@ from perfmodel.modelling.learned import Learned, learned_from
 from perfmodel.modelling.learning import loosened
 from perfmodel.modelling.shipped import default_models, shipped_kinds
 from perfmodel.modelling.transfer import SPECIFICATION
-from perfmodel.recipes.recipe import Recipe, TagFilter, recipe
+from perfmodel.recipes.recipe import Recipe, recipe
+from perfmodel.recipes.running import timer
 
 FEW = 400
 """So many kernels are measured by default, some eight of each family."""
@@ -155,12 +156,8 @@ def _sample(
         raise CalibrationError(f"{count!r} kernels teach nothing; give 1 or more, such as {FEW}")
     chosen = _recipe_for(conditions["device"])
     collection = KernelCollection(ALL_GENERATORS)
-
-    def seconds_of(tags: TagFilter) -> float:
-        kernels = collection.generate_kernels(tags, conditions["device"])
-        table = measure(kernels, Model(OUTPUT, "p_time"), protocol=protocol or chosen.protocol, **conditions)
-        return float(table[OUTPUT].iloc[0])
-
+    timed = {**conditions, "protocol": protocol or chosen.protocol}
+    seconds_of = timer(collection, [Model(OUTPUT, "p_time")], OUTPUT, timed)
     tell("choosing sizes for this device, and making the kernels' code")
     with remembering(), showing("making code", conditions["progress"]) as told:
         return collection.sample_kernels(chosen.measurement_tags(seconds_of), count, conditions["device"], told)

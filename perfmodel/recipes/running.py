@@ -214,10 +214,7 @@ def kernels_of(
         roles: of the sets that are wanted.
     """
     collection = KernelCollection(ALL_GENERATORS)
-
-    def seconds_of(tags: TagFilter) -> float:
-        kernels = collection.generate_kernels(tags, conditions["device"])
-        return float(measure(kernels, models, **conditions)[chosen.output].iloc[0])
+    seconds_of = timer(collection, models, chosen.output, conditions)
 
     def generated(filters: Sequence[TagFilter]) -> list[Kernel]:
         kernels: list[Kernel] = []
@@ -236,6 +233,23 @@ def kernels_of(
         found = {role: generated(filters[role]) for role in roles}
     _check_sets(chosen, found, notes)
     return found
+
+
+def timer(
+    collection: KernelCollection, models: Iterable[Model], output: str, conditions: Mapping[str, Any]
+) -> Callable[[TagFilter], float]:
+    """Returns a function that times the first kernel of a filter, in seconds, as `Recipe.measurement_tags` takes it.
+
+    Args:
+        output: the feature that is the time.
+        conditions: device, store and protocol, as `measure` takes them.
+    """
+
+    def seconds_of(tags: TagFilter) -> float:
+        kernels = collection.generate_kernels(tags, conditions["device"])
+        return float(measure(kernels, models, **conditions)[output].iloc[0])
+
+    return seconds_of
 
 
 def _with_code(kernels: Iterable[Kernel], notes: list[str]) -> list[Kernel]:
