@@ -48,7 +48,7 @@ class MachineCodeFeature(NamedFeature):
                 return float(self._of(code))
             if self.word == REGISTERS:
                 return float(resources(kernel).registers or 0)
-            why = "pip install 'perfmodel[sass]' adds NVIDIA's assembler" if is_ptx else "only CUDA and PTX have it"
+            why = "pip install 'perfmodel[nvidia]' adds NVIDIA's assembler" if is_ptx else "only CUDA and PTX have it"
             raise KernelError(f"its machine code is not known; {why}")
         except PerfmodelError as error:
             raise FeatureError(f"feature {self.name!r} is not defined for kernel {kernel.name!r}: {error}") from error

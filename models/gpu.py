@@ -118,8 +118,12 @@ resident = group * max(floor(room), 1)
 together = min(f_work_items, resident * p_units)
 longest  = {ROUNDS}:longest / group / max({ROUNDS}:workgroup, 1)
 loads    = f_mem_access_global_load_granularity:subgroup
-issued   = {ISSUED}
+known    = f_issue_known
+told     = {ISSUED}
            + p_branch * f_branch_if_granularity:subgroup
+pipes    = max(p_f32 * max(f_issue_slots, f_issue_fma, f_issue_alu, f_issue_special + f_issue_convert),
+               p_f64 / 2 * f_issue_fp64)
+issued   = known * pipes + (1 - known) * (told)
            + p_access * loads
            + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local
 compute  = {BUSY} * idle * issued
@@ -181,13 +185,16 @@ fresh    = whole * ({FAR} + ({FRESH} - {FAR}) * min(together / f_work_items, 1))
 far      = min({WAITS}:longest, fresh + ({FRESH} - fresh) * lost + max({WAITS}:longest - {FRESH}, 0) * evicted)
 shared   = min(brought / max(taken, 1), 1) ** 0.5
 called   = {CALLED}
-waits    = (p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 4)) * f_mem_waits_scratch_granularity:longest
-           + p_wait_near * {WAITS}:longest + p_wait_load * far + p_wait_dram * missed * shared * min(far, fresh)
-           + p_wait_local * f_mem_waits_local_granularity:longest
+waits    = ((1 - known) * p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 4))
+             * f_mem_waits_scratch_granularity:longest
+           + (1 - known) * p_wait_near * {WAITS}:longest
+           + p_wait_load * far + p_wait_dram * missed * shared * min(far, fresh)
+           + (1 - known) * p_wait_local * f_mem_waits_local_granularity:longest
            + p_wait_op * {ONE_BY_ONE}
-           + p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW}
+           + (1 - known) * (p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW})
            + 32 * p_units * (lines + local)
-latency  = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
+turns    = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
+latency  = turns * max(1 - known * issued / 4 / max(turns, 1e-9), 0)
 chip     = overlap(overlap(compute, l1, tensor, p_chip), latency, p_hide)
 transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend + tries, p_overlap))
 """

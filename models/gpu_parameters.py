@@ -100,7 +100,7 @@ PARAMETERS: dict[str, Meaning] = {
         "compute units", reads={"{:.0f}": "p_units"}, physical={"H200": Physical(132, 132, "the driver")}
     ),
     "p_f32": Meaning(
-        "single-precision additions, products and multiply-adds",
+        "single-precision additions, products and multiply-adds, and cycles of schedulers where machine code is known",
         advice="only fewer operations would help: multiply-adds, factors taken out, results shared by work-items",
         lacks="additions and products that the counts see and a compiler contracts or leaves out",
         **_rate("p_f32", 128),

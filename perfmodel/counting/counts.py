@@ -290,6 +290,20 @@ class Footprint:
 
 
 @dataclass(frozen=True)
+class Issue:
+    """Tells what a kernel's machine code takes of compute units, as `perfmodel.ptx.counting.assembled` finds it.
+
+    Attributes:
+        cycles: that the instructions of all sub-groups take of each pipe of a scheduler, and of the scheduler itself.
+        operations: one after the other, as many as take the time of the busiest sub-group alone with every load from
+            the nearest memory, times all work-items.
+    """
+
+    cycles: Mapping[str, float]
+    operations: float
+
+
+@dataclass(frozen=True)
 class KernelCounts:
     """Everything counted of one program, as functions of its sizes.
 
@@ -315,6 +329,7 @@ class KernelCounts:
         moved_words: words of 32 bits that a work-item keeps beside, if a compiler moves sums to the conditions under
             which they are stored; 0 where none can be moved, or nobody looked.
         moved_steps: instructions of the straight code that such sums are.
+        issue: what machine code issues; None where it is not known.
     """
 
     operations: tuple[OperationCount, ...]
@@ -340,6 +355,7 @@ class KernelCounts:
     scalar_operations: float = 0.0
     moved_words: int = 0
     moved_steps: int = 0
+    issue: Issue | None = None
 
     def footprint_of(self, variable: str, direction: str = "") -> Footprint | None:
         """Returns an array's footprint in one direction, or the first one in any; None where it is not accessed so."""

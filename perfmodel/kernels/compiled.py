@@ -17,7 +17,9 @@ from perfmodel.kernels.transfers import WithTransfers
 
 def as_compiled(program: Program) -> Program:
     """Returns the program in this form, itself if it has it."""
-    if isinstance(program, EmulatesItself) or (isinstance(program, DerivedProgram) and program.is_of_compiler):
+    if isinstance(program, EmulatesItself):
+        return program.as_compiled()
+    if isinstance(program, DerivedProgram) and program.is_of_compiler:
         return program
     if isinstance(program, WithTransfers):
         return WithTransfers(as_compiled(program.program))

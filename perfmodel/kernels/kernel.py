@@ -426,8 +426,9 @@ class Kernel(BoundKernel):
         """Returns the same kernel, counted as an optimizing compiler leaves it.
 
         What is computed or loaded twice counts once, what loops do not change counts before them, and index arithmetic
-        has features: ``f_op_int32_mul_index``. It is still launched and stored as the kernel that it is. Models with
-        such features count every kernel so by themselves.
+        has features: ``f_op_int32_mul_index``. What NVIDIA's assembler makes of CUDA C++ and PTX, where it is
+        installed, has features as well: ``f_issue_slots``. It is still launched and stored as the kernel that it is.
+        Models with such features count every kernel so by themselves.
         """
         return Kernel(as_compiled(self.program), self.tags, None, **self._arguments)
 

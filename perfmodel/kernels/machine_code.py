@@ -118,7 +118,7 @@ def machine_code(program: OpenCLProgram, launch: Launch) -> PtxProgram:
         arrays=_contents(program.contents or {}, launch),
         budget=program.budget,
         has_vectors=False,
-    )
+    ).as_compiled()
 
 
 def _options(program: OpenCLProgram, kernel: LoweredKernel, is_relaxed: bool) -> list[str]:

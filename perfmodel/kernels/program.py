@@ -73,6 +73,9 @@ class EmulatesItself(Protocol):
     def as_observed(self, arrays: Mapping[str, Any] | None, groups: Any = "sample", seed: int = 0) -> Program:
         """Returns the same program, counted on what these arrays hold."""
 
+    def as_compiled(self) -> Program:
+        """Returns the same program, counted by what the assembler makes of it, where that is installed."""
+
 
 def runtime_of(programs: Iterable[Program]) -> str:
     """Returns what runs these programs, if one runtime does: CUDA if all of them are machine code."""

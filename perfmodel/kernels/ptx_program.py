@@ -26,6 +26,7 @@ from perfmodel.kernels.struct_pointers import no_arrays, pointers_without_arrays
 if TYPE_CHECKING:
     from perfmodel.ptx.code import Code
     from perfmodel.ptx.emulation.emulation import Emulation
+    from perfmodel.sass.machine_code import MachineCode
     from perfmodel.sass.toolchain import Held
 
 MOST_THREADS = 1024
@@ -86,7 +87,8 @@ class PtxProgram(DeclaredProgram):
         budget: float = USUAL,
         has_vectors: bool = True,
     ) -> None:
-        self.has_vectors = has_vectors
+        self.has_vectors, self.is_assembled = has_vectors, False
+        self._assembled: tuple[PtxProgram | None, PtxProgram] = None, self
         super().__init__(name, arguments, assumptions, free)
         self.text, self.entry = text, entry
         self._grid, self._block = self._axes("grid", grid), self._axes("block", block)
@@ -108,7 +110,7 @@ class PtxProgram(DeclaredProgram):
 
     def __reduce__(self) -> tuple[object, ...]:
         how = (self.assumptions, self.arrays, self.groups, self.seed, self.free, self.budget, self.has_vectors)
-        return (PtxProgram, (*self._given, *how))
+        return (PtxProgram, (*self._given, *how), {"is_assembled": self.is_assembled})
 
     @property
     def _given(self) -> tuple[object, ...]:
@@ -173,15 +175,26 @@ class PtxProgram(DeclaredProgram):
                 has_vectors=self.has_vectors,
                 has_scratch=self._held is None or self._held.stack_bytes > 0,
                 registers=None if self._held is None else self._held.registers,
+                code=None if self._machine_code is None else self._machine_code.instructions,
             )
         return self._counts[key]
 
     @cached_property
     def _held(self) -> Held | None:
         """The registers and the stack that the assembler gives a thread; None where it is not there or not asked."""
-        from perfmodel.sass.toolchain import held  # slow to import, and only for PTX
+        from perfmodel.sass.toolchain import Held, held  # slow to import, and only for PTX
 
+        if (code := self._machine_code) is not None:
+            return Held(code.registers, code.stack_bytes)
         return held(self.text, self.entry) if len(self.text) <= LONGEST_ASSEMBLED else None
+
+    @property
+    def _machine_code(self) -> MachineCode | None:
+        """The machine code that it is counted by; None where the assembler is not there, or not asked."""
+        from perfmodel.sass.machine_code import machine_code_here  # slow to import, and only for PTX
+
+        is_asked = self.is_assembled and len(self.text) <= LONGEST_ASSEMBLED
+        return machine_code_here(self.text, self.entry) if is_asked else None
 
     @cached_property
     def _can_be_cut(self) -> bool:
@@ -223,6 +236,17 @@ class PtxProgram(DeclaredProgram):
         twin = copy(self)
         twin.budget, twin._counts = checked(budget), {}
         return twin
+
+    def as_compiled(self) -> PtxProgram:
+        """Returns the same program, counted by what the assembler makes of it, too; the same object each time."""
+        if self.is_assembled:
+            return self
+        original, found = self._assembled
+        if original is not self:  # a copy has that of its original
+            found = copy(self)
+            found.is_assembled, found._counts = True, {}
+            self._assembled = self, found
+        return found
 
     def as_opencl(self) -> NoReturn:
         raise KernelError(f"kernel {self.name!r} is PTX, which has no form in OpenCL C")

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-from perfmodel.basics.errors import SourceError
 from perfmodel.counting.counts import RESERVED
 from perfmodel.device.device import CUDA, Device
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.demand import Resources
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.ptx.liveness import words_at_once
-from perfmodel.sass.machine_code import MachineCode, machine_code
-from perfmodel.sass.toolchain import is_installed
+from perfmodel.sass.machine_code import MachineCode, machine_code_here
 
 
 def machine_code_of(program: PtxProgram) -> MachineCode | None:
-    """Returns a program's machine code for the GPUs that its text is for; None where the assembler is missing, or does
-    not take the text, as one of an old toolkit."""
-    if is_installed():
-        with suppress(SourceError):
-            return machine_code(program.text, program.entry)
-    return None
+    """Returns a program's machine code for the GPUs that its text is for, where it can be had here."""
+    return machine_code_here(program.text, program.entry)
 
 
 def ptx_resources(program: PtxProgram, launched: int, device: Device | None) -> Resources:

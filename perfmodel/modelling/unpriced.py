@@ -11,6 +11,9 @@ from perfmodel.expression import ModelString
 
 Floats = NDArray[np.float64]
 
+FAR_MORE = 1e9
+"""So many times as much of something would be seen, if the model had a price for it."""
+
 
 def unpriced(
     model: ModelString, parameters: Mapping[str, float], features: Mapping[str, Floats], unseen: Iterable[str]
@@ -19,7 +22,8 @@ def unpriced(
     shape (K,).
 
     A feature that no measurement had is priced all the same where it shares a parameter with others that they had: a
-    minimum of two whole numbers costs as much as their sum.
+    minimum of two whole numbers costs as much as their sum. So is one that would count if there were far more of it,
+    as of the busiest of several pipes.
 
     Args:
         features: a column of shape (K,) for every feature of the model.
@@ -35,6 +39,7 @@ def unpriced(
     whole = values(features) if present else []
     found = {}
     for name, has in present.items():
-        pairs = zip(whole, values({**features, name: np.zeros_like(features[name])}), strict=True)
+        changed = [values({**features, name: features[name] * factor}) for factor in (0.0, FAR_MORE)]
+        pairs = [pair for each in changed for pair in zip(whole, each, strict=True)]
         found[name] = has & ~np.any([np.broadcast_to(one != other, has.shape) for one, other in pairs], axis=0)
     return {name: where for name, where in found.items() if np.any(where)}

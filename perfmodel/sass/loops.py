@@ -10,7 +10,7 @@ from perfmodel.sass.reading import Instruction
 BRANCHES = frozenset(("BRA", "BRX", "JMP"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loop:
     """A loop by the places of its first and last instruction, with those of others in it.
 

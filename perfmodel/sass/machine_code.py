@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from perfmodel.basics.errors import SourceError
+from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.sass.loops import Loop, loops_of, outside
 from perfmodel.sass.pipes import mix_of
 from perfmodel.sass.reading import Instruction, read
-from perfmodel.sass.toolchain import Assembled, assembled, target_of
+from perfmodel.sass.toolchain import Assembled, assembled, is_installed, target_of
 from perfmodel.sass.waiting import GLOBAL, LOCAL, Waiting, waiting
 
 _OF = re.compile(r"(?:Compiling entry function '|Function properties for )(?P<name>[\w$.]+)")
@@ -88,6 +89,15 @@ class MachineCode:
 def machine_code(text: str, entry: str, target: str = "") -> MachineCode:
     """Returns the machine code of a kernel of PTX text; see `perfmodel.sass.toolchain.assembled`."""
     return _machine_code(text, entry, target or target_of(text))
+
+
+def machine_code_here(text: str, entry: str, target: str = "") -> MachineCode | None:
+    """Returns the machine code of a kernel of PTX text; None where the assembler is missing, does not take the text, as
+    one of an old toolkit, or does not end."""
+    if is_installed():
+        with suppress(SourceError, KernelError):
+            return machine_code(text, entry, target)
+    return None
 
 
 @lru_cache(maxsize=64)

@@ -19,6 +19,12 @@ _PIPES = {
     "control": "BRA BRX JMP EXIT BAR BSSY BSYNC CALL RET WARPSYNC NOP YIELD DEPBAR MEMBAR ERRBAR BREAK BMOV KILL "
     "RPCMOV NANOSLEEP SYNCS WARPGROUP ELECT ACQBULK BPT PREEXIT CGAERRBAR UCGABAR_ARV UCGABAR_WAIT",
 }
+CYCLES = {"slots": 1, "fma": 1, "alu": 2, "fp64": 2, "special": 8, "convert": 2}
+"""So many cycles of a scheduler an instruction takes of its pipe on a Hopper, whose four schedulers have 32 lanes for
+single precision each, 16 for whole numbers, conversions and double precision, and 4 for special functions, and of the
+scheduler itself (CUDA C++ Programming Guide, throughput of native arithmetic instructions, compute capability 9.0)."""
+_QUARTERS = frozenset(("MUFU", "POPC", "FLO", "BREV"))
+_HALF_RATE = frozenset(("IMAD", "IMUL"))
 _BY_OPCODE = {opcode: pipe for pipe, opcodes in _PIPES.items() for opcode in opcodes.split()}
 
 
@@ -35,3 +41,20 @@ def mix_of(code: Iterable[Instruction]) -> dict[str, int]:
     """Returns how many instructions go to each pipe, most first; without those that fill up the code's end."""
     counts = Counter(pipe_of(each) for each in code if each.opcode != "NOP")
     return dict(counts.most_common())
+
+
+def cycles_by_pipe(code: Iterable[Instruction]) -> Counter[str]:
+    """Returns the cycles that instructions take of each pipe of `CYCLES`; accesses go to pipes of their own, outside of
+    the schedulers, and count for none."""
+    counts: Counter[str] = Counter()
+    for each in code:
+        pipe = pipe_of(each)
+        if pipe == "memory" or each.opcode == "NOP":
+            continue
+        counts["slots"] += CYCLES["slots"]
+        if pipe == "special" and each.opcode not in _QUARTERS:
+            pipe = "convert"
+        if pipe in CYCLES:
+            is_half = each.opcode in _HALF_RATE and "MOV" not in each.name
+            counts[pipe] += 2 * CYCLES[pipe] if is_half else CYCLES[pipe]
+    return counts

@@ -22,6 +22,7 @@ _CODE = re.compile(
 )
 _HIGH = re.compile(r"^\s*/\* 0x([0-9a-f]{16}) \*/\s*$")
 _TARGET = re.compile(r"`\((\.?[\w$.]+)\)")
+_LINE = re.compile(r'//## File "\.nv_debug_ptx_txt", line (\d+)')
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Instruction:
         name: with all its modifiers, such as ``LDG.E.64``.
         guard: the predicate under which it does something, such as ``@!P0``; empty for none.
         target: the place that it branches to; None for none.
+        calls: the name of the function that it calls; empty for none.
+        line: the line of the PTX that it was made of, counted from 1; 0 where the listing has none.
         stall: cycles before the next one issues.
         sets: the barrier that shows that its result is there, or `NONE`.
         waits: the barriers that it waits for.
@@ -46,6 +49,8 @@ class Instruction:
     stall: int
     sets: int
     waits: tuple[int, ...]
+    calls: str = ""
+    line: int = 0
 
     @property
     def opcode(self) -> str:
@@ -54,35 +59,38 @@ class Instruction:
 
 
 def read(listing: str, entry: str) -> tuple[Instruction, ...]:
-    """Returns the instructions of a kernel in a listing of ``nvdisasm -c -hex``.
+    """Returns the instructions of a kernel in a listing of ``nvdisasm -c -hex -gp``.
 
     Raises:
         SourceError: the listing has no such kernel, or no encoding beside its instructions.
     """
     labels: dict[str, int] = {}
-    found: list[tuple[re.Match[str], int]] = []
+    found: list[tuple[re.Match[str], int, int]] = []
     waiting: re.Match[str] | None = None
-    section = ""
+    section, number = "", 0
     for line in listing.splitlines():
         if match := _SECTION.match(line):
             section = match[1]
         elif section != entry:
             continue
+        elif match := _LINE.search(line):
+            number = int(match[1])
         elif match := _LABEL.match(line):
             labels[match[1]] = 16 * len(found)
         elif match := _CODE.match(line):
             waiting = match
         elif waiting is not None and (match := _HIGH.match(line)):
-            found.append((waiting, int(match[1], 16)))
+            found.append((waiting, int(match[1], 16), number))
             waiting = None
     if not found:
         raise SourceError(f"the listing has no machine code of kernel {entry!r}; give that of nvdisasm -c -hex")
-    return tuple(_instruction(match, high, labels) for match, high in found)
+    return tuple(_instruction(match, high, labels, line) for match, high, line in found)
 
 
-def _instruction(match: re.Match[str], high: int, labels: dict[str, int]) -> Instruction:
+def _instruction(match: re.Match[str], high: int, labels: dict[str, int], line: int) -> Instruction:
     control = high >> 41
     target = _TARGET.search(match["operands"])
+    called = target[1] if target and match["name"].startswith("CALL") else ""
     return Instruction(
         place=int(match["place"], 16),
         name=match["name"],
@@ -92,4 +100,6 @@ def _instruction(match: re.Match[str], high: int, labels: dict[str, int]) -> Ins
         stall=control & 15,
         sets=control >> 5 & 7,
         waits=tuple(number for number in range(6) if control >> 11 & 1 << number),
+        calls=called,
+        line=line,
     )

@@ -19,10 +19,12 @@ from perfmodel.basics.disk_cache import DiskCache
 from perfmodel.basics.errors import KernelError, SourceError
 
 ASSEMBLER, DISASSEMBLER = "ptxas", "nvdisasm"
-EXTRA = "pip install 'perfmodel[sass]'"
+EXTRA = "pip install 'perfmodel[nvidia]'"
 SECONDS = 120
 """The assembler may take so long for one kernel."""
 BINARY = "kernel.cubin"
+TOLD = ("-c", "-hex", "-gp")
+"""The disassembler prints code alone, with its encoding and the lines of the PTX that it was made of."""
 ENTRIES = DiskCache("sass", most=4096, is_packed=True)
 HELD = DiskCache("held", most=4096)
 
@@ -65,7 +67,7 @@ def assembled(text: str, entry: str, target: str = "") -> Assembled:
     """
     tools = _tools()
     target = target or target_of(text)
-    key = [text, entry, target, *(_identity(tool) for tool in tools)]
+    key = [text, entry, target, *TOLD, *(_identity(tool) for tool in tools)]
     return ENTRIES.kept(key, lambda: _assembled(text, entry, target, tools), lambda kept: Assembled(**kept), asdict)
 
 
@@ -93,7 +95,7 @@ def _as_it_is(found: Held | None) -> Held | None:
 def _assembled(text: str, entry: str, target: str, tools: tuple[str, str]) -> Assembled:
     with tempfile.TemporaryDirectory(prefix="perfmodel-sass-") as folder:
         log = _log(text, entry, target, tools[0], folder)
-        listing = _ran([tools[1], "-c", "-hex", str(Path(folder, BINARY))], folder)
+        listing = _ran([tools[1], *TOLD, str(Path(folder, BINARY))], folder)
     return Assembled(log, listing)
 
 
@@ -101,7 +103,9 @@ def _log(text: str, entry: str, target: str, assembler: str, folder: str) -> str
     """Returns what the assembler prints of a kernel, whose machine code it leaves in a folder."""
     source, binary = Path(folder, "kernel.ptx"), Path(folder, BINARY)
     source.write_text(text, encoding="utf-8")
-    return _ran([assembler, f"-arch={target}", "-v", "--entry", entry, str(source), "-o", str(binary)], folder)
+    return _ran(
+        [assembler, f"-arch={target}", "-v", "-lineinfo", "--entry", entry, str(source), "-o", str(binary)], folder
+    )
 
 
 def _ran(command: list[str], folder: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import floor
 
 from perfmodel.sass.reading import NONE, Instruction
 
@@ -11,6 +12,15 @@ GLOBAL = frozenset(("LDG", "LD", "ATOM", "ATOMG", "LDL"))
 """Loads that go to caches and memory, those of a thread's own memory included."""
 LOCAL = frozenset(("LDS", "LDSM", "ATOMS"))
 """Loads from shared memory."""
+PRIVATE = frozenset(("LDL",))
+"""Loads of a thread's own memory."""
+SLOW: Mapping[str, float] = {
+    **dict.fromkeys(("MUFU", "S2R"), 20.0),
+    "SHFL": 23.0,
+    "LDC": 30.0,
+    **dict.fromkeys(("I2F", "F2I", "F2F", "POPC"), 14.0),
+}
+"""Cycles of other instructions that set a barrier, about."""
 SHORT, TRIPS = 4.0, 12
 """The cycles of any other instruction, and the trips that are looked at, the first half of which warm up."""
 
@@ -65,21 +75,46 @@ def waits_of_trip(code: Sequence[Instruction], opcodes: frozenset[str], latency:
     return (cycles_of_trip(code, dict.fromkeys(opcodes, latency)) - cycles_of_trip(code, {})) / latency
 
 
-def cycles_of_trip(code: Sequence[Instruction], latencies: Mapping[str, float]) -> float:
+def cycles_of_trip(
+    code: Sequence[Instruction], latencies: Mapping[str, float], parts: Sequence[float] | None = None
+) -> float:
     """Returns the cycles of a warp's trip through a loop, if it runs alone.
 
     Args:
         latencies: in cycles, by opcode, of instructions that others wait for; those of others are short.
+        parts: the part of the trips in which each instruction is executed; all of them in every trip without.
     """
-    ready: dict[int, float] = {}
-    ends: list[float] = []
-    now = 0.0
-    for _ in range(TRIPS):
-        for each in code:
-            now = max((now, *(ready.get(barrier, 0.0) for barrier in each.waits)))
-            if each.sets != NONE:
-                ready[each.sets] = max(ready.get(each.sets, 0.0), now + latencies.get(each.opcode, SHORT))
-            now += max(each.stall, 1)
-        ends.append(now)
+    warp = _Warp(latencies)
+    ends = []
+    for trip in range(TRIPS):
+        for number, each in enumerate(code):
+            part = 1.0 if parts is None else parts[number]
+            if floor((trip + 1) * part + 0.5) > floor(trip * part + 0.5):
+                warp.issue(each)
+        ends.append(warp.now)
     half = TRIPS // 2
     return (ends[-1] - ends[half - 1]) / (TRIPS - half)
+
+
+def cycles_once(code: Sequence[Instruction], latencies: Mapping[str, float]) -> float:
+    """Returns the cycles until a warp that runs alone has issued code once, and has all that it began."""
+    warp = _Warp(latencies)
+    for each in code:
+        warp.issue(each)
+    return max((warp.now, *warp.ready.values()))
+
+
+class _Warp:
+    """A warp that runs alone: the cycle that it has come to, and when what it began is there, by barriers."""
+
+    def __init__(self, latencies: Mapping[str, float]) -> None:
+        self.latencies = latencies
+        self.now = 0.0
+        self.ready: dict[int, float] = {}
+
+    def issue(self, instruction: Instruction) -> None:
+        self.now = max((self.now, *(self.ready.get(barrier, 0.0) for barrier in instruction.waits)))
+        if instruction.sets != NONE:
+            there = self.now + self.latencies.get(instruction.opcode, SHORT)
+            self.ready[instruction.sets] = max(self.ready.get(instruction.sets, 0.0), there)
+        self.now += max(instruction.stall, 1)

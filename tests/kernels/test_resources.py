@@ -15,7 +15,6 @@ from perfmodel.basics.errors import FeatureError, KernelError, SourceError
 from perfmodel.counting.counts import RESERVED
 from perfmodel.device import Device, find_device
 from perfmodel.device.session import VERBOSE, Session
-from perfmodel.kernels import ptx_resources
 from perfmodel.kernels.demand import Resources
 from perfmodel.kernels.resources import compiled, estimate, resources
 from perfmodel.opencl_c import lowered_kernel
@@ -184,7 +183,7 @@ def ptx_kernel(shared: str = "0") -> pm.Kernel:
 
 @pytest.fixture
 def without_assembler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ptx_resources, "is_installed", lambda: False)
+    monkeypatch.setattr("perfmodel.sass.machine_code.is_installed", lambda: False)
 
 
 @pytest.fixture
@@ -193,8 +192,8 @@ def assembler(monkeypatch: pytest.MonkeyPatch) -> None:
     path = Path(__file__).parents[1] / "sass" / "listings" / "spilling.json.xz"
     told = json.loads(lzma.decompress(path.read_bytes()))
     code = of_listing(Assembled(told["log"], told["listing"]), told["entry"], told["target"])
-    monkeypatch.setattr(ptx_resources, "is_installed", lambda: True)
-    monkeypatch.setattr(ptx_resources, "machine_code", lambda text, entry: code)
+    monkeypatch.setattr("perfmodel.sass.machine_code.is_installed", lambda: True)
+    monkeypatch.setattr("perfmodel.sass.machine_code.machine_code", lambda text, entry, target: code)
 
 
 def test_ptx_is_estimated_without_the_assembler(without_assembler: None) -> None:
@@ -208,11 +207,11 @@ def test_ptx_is_estimated_without_the_assembler(without_assembler: None) -> None
 
 
 def test_an_assembler_that_does_not_take_the_text_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(text: str, entry: str) -> None:
+    def refused(text: str, entry: str, target: str) -> None:
         raise SourceError("ptxas does not take the kernel: unsupported version")
 
-    monkeypatch.setattr(ptx_resources, "is_installed", lambda: True)
-    monkeypatch.setattr(ptx_resources, "machine_code", refused)
+    monkeypatch.setattr("perfmodel.sass.machine_code.is_installed", lambda: True)
+    monkeypatch.setattr("perfmodel.sass.machine_code.machine_code", refused)
     assert resources(ptx_kernel()).source == "estimate"
 
 

@@ -34,6 +34,12 @@ def calibration() -> Calibration:
     return Calibration.shipped(device="H200")
 
 
+@pytest.fixture
+def is_by_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perfmodel.sass.machine_code.is_installed", lambda: False)
+
+
+@pytest.mark.usefixtures("is_by_text")
 @pytest.mark.parametrize("name", TWINS)
 def test_twins_have_the_same_features(name: str) -> None:
     cuda, opencl = TWINS[name].cuda().as_compiled(), TWINS[name].opencl().as_compiled()
@@ -50,6 +56,7 @@ def test_twins_have_the_same_features(name: str) -> None:
     assert not differing
 
 
+@pytest.mark.usefixtures("is_by_text")
 @pytest.mark.parametrize("name", TWINS)
 def test_twins_take_the_same_predicted_time(name: str) -> None:
     cuda, opencl = (float(calibration().predict(kernel)) for kernel in (TWINS[name].cuda(), TWINS[name].opencl()))
@@ -59,6 +66,12 @@ def test_twins_take_the_same_predicted_time(name: str) -> None:
         assert cuda / opencl == pytest.approx(UNROLLED[name], rel=0.15)
     else:
         assert cuda == pytest.approx(opencl, rel=0.02)
+
+
+@pytest.mark.parametrize("name", sorted(TWINS.keys() - UNROLLED.keys() - {VECTORS}))
+def test_machine_code_takes_about_the_time_that_its_text_says(name: str) -> None:
+    cuda, opencl = (float(calibration().predict(kernel)) for kernel in (TWINS[name].cuda(), TWINS[name].opencl()))
+    assert cuda == pytest.approx(opencl, rel=0.12)
 
 
 def test_neighbouring_loads_from_shared_memory_are_one_of_a_vector() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from perfmodel.counting.banks import WORD_BYTES
 from perfmodel.counting.counts import (
@@ -16,6 +16,7 @@ from perfmodel.counting.counts import (
 )
 from perfmodel.ptx.counting.access_addresses import AccessAddresses, touched_by
 from perfmodel.ptx.counting.accesses import AccessCounter
+from perfmodel.ptx.counting.assembled import as_assembled, is_known
 from perfmodel.ptx.counting.chains import chains_of
 from perfmodel.ptx.counting.executions import added, constant
 from perfmodel.ptx.counting.footprints import FootprintCounter
@@ -26,6 +27,7 @@ from perfmodel.ptx.dataflow import registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
 from perfmodel.ptx.liveness import words_at_once
 from perfmodel.ptx.syntax import Instruction
+from perfmodel.sass.reading import Instruction as Machine
 
 _KINDS = {"shfl": "shuffle", "vote": "vote", "match": "vote", "redux": "reduce"}
 MOST_SEEN = 0.5
@@ -41,6 +43,7 @@ def counts_of(
     has_vectors: bool = True,
     has_scratch: bool = True,
     registers: int | None = None,
+    code: Sequence[Machine] | None = None,
 ) -> KernelCounts:
     """Returns the counts of a launch from the emulation of some of its blocks.
 
@@ -48,9 +51,11 @@ def counts_of(
         arrays: the type and number of elements of each array.
         given, has_vectors, has_scratch: see `EmulatedLaunch`.
         registers: of a thread, as the assembler gives them out; by what lives at once in the text without.
+        code: the machine code, by which operations and waits are counted; by the text without.
     """
     launch = EmulatedLaunch(emulation, arrays, given, subgroup_size, has_vectors=has_vectors, has_scratch=has_scratch)
-    return _Counter(launch, registers).counts()
+    counts = _Counter(launch, registers).counts()
+    return as_assembled(counts, launch, code) if code is not None and is_known(code) else counts
 
 
 class _Counter:

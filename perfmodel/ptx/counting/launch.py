@@ -95,6 +95,14 @@ class EmulatedLaunch:
             found.append((items, warps, groups))
         return tuple(found)
 
+    def by_subgroups(self, number: int) -> float:
+        """Returns how often all sub-groups together execute a block."""
+        return float(self.weights @ self.emulation.blocks[number].by_block()[1])
+
+    def by_busiest(self, number: int) -> int:
+        """Returns how often the busiest sub-group executes a block."""
+        return int(self.emulation.blocks[number].by_subgroup()[self._busiest])
+
     def of(self, instruction: Instruction, block: int) -> Executions:
         return self.executions(self.emulation.tally(instruction, block))
 

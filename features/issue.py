@@ -1,0 +1,58 @@
+"""Says what a kernel's machine code takes of a GPU's schedulers and their pipes: ``f_issue_slots``, ``f_issue_alu``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from perfmodel.basics.errors import FeatureError
+from perfmodel.counting.counts import Issue, KernelCounts
+from perfmodel.features.memory_access import Floats, Sizes
+from perfmodel.sass.pipes import CYCLES
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
+
+QUANTITIES: dict[str, tuple[str, Callable[[Issue], float]]] = {
+    **{pipe: ("cycle", lambda issue, pipe=pipe: issue.cycles[pipe]) for pipe in CYCLES},  # type: ignore[misc]
+    "alone": ("operation", lambda issue: issue.operations),
+    "known": ("", lambda issue: 1.0),
+}
+"""The words of names: each with its unit, and how machine code says it."""
+
+
+class IssueFeature(CountedFeature):
+    """A number that says what is issued, 0 where machine code is not known: that of kernels in CUDA C++ and PTX is,
+    as compiled, where NVIDIA's assembler and disassembler are installed.
+
+    ``slots`` are the cycles of a scheduler that the instructions of all sub-groups take but accesses, and ``fma``,
+    ``alu``, ``fp64``, ``special`` and ``convert`` those of its pipes; ``alone`` the operations, one after the other,
+    that take as long as the longest work-item does alone with every load from the nearest memory, times all work-items;
+    ``known`` is 1 where all of this is known.
+    """
+
+    of_compiled = True
+
+    def __init__(self, name: FeatureName, word: str) -> None:
+        super().__init__(name)
+        self.word = word
+        self.unit, _ = QUANTITIES[word]
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        _, told = QUANTITIES[self.word]
+        found: Floats = 0.0 * counts.work_items(sizes) + (0.0 if counts.issue is None else told(counts.issue))
+        return found
+
+
+class IssueFamily(FeatureFamily):
+    prefix = ("issue",)
+    summary = "what machine code of CUDA and PTX takes of schedulers and their pipes"
+    examples = tuple(f"f_issue_{word}" for word in QUANTITIES)
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        return () if counts.issue is None else (f"f_issue_{pipe}" for pipe in CYCLES)
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> IssueFeature:
+        if len(words) != 1:
+            raise FeatureError(f"feature {name.text!r} names no number; write one of {', '.join(self.examples)}")
+        if words[0].key not in QUANTITIES or words[0].condition is not None:
+            raise unknown_word(name, words[0], tuple(QUANTITIES))
+        return IssueFeature(name, words[0].key)

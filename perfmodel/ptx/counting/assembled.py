@@ -1,0 +1,135 @@
+"""Counts what the assembler makes of PTX: what its instructions take of each pipe, and how a sub-group waits.
+
+Each basic block of machine code is executed as often as the block of PTX that it comes from, shared out over its
+copies. One sub-group, the busiest, goes through it in order, as on a GPU: an instruction is issued once what it waits
+for is there, and the next one after the cycles that its encoding says.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from perfmodel.counting.counts import Issue, KernelCounts
+from perfmodel.ptx.counting.launch import EmulatedLaunch
+from perfmodel.sass.loops import Loop
+from perfmodel.sass.origins import OriginatedBlock, originated
+from perfmodel.sass.pipes import CYCLES, cycles_by_pipe, pipe_of
+from perfmodel.sass.reading import Instruction
+from perfmodel.sass.waiting import GLOBAL, LOCAL, PRIVATE, SLOW, cycles_of_trip, cycles_once
+
+NEAR = {"local": (LOCAL, 29.0), "scratch": (PRIVATE, 40.0), "global": (GLOBAL - PRIVATE, 40.0)}
+"""The loads from each space, and their cycles from the memory that is nearest, an H100's (Luo et al.,
+arXiv:2402.13499)."""
+FAR = 300.0
+"""Cycles beyond these, about, that loads take from the second-level cache or from memory."""
+OPERATION = 4.0
+"""Cycles that the next operation waits for one."""
+RAREST = 1 / 6
+"""Blocks that are executed in a smaller part of a loop's trips are gone through by themselves."""
+_IN_BACKGROUND = frozenset(("LDGSTS", "LDGDEPBAR", "UBLKCP", "UTMALDG", "SYNCS"))
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Tells what the busiest sub-group waits for, if it runs alone.
+
+    Attributes:
+        waits: for loads, by the space that they are from.
+        operations: as many as take the time of all that is done with loads from the nearest memories, one after the
+            other.
+    """
+
+    waits: Mapping[str, float]
+    operations: float
+
+
+def is_known(code: Sequence[Instruction]) -> bool:
+    """Returns whether machine code tells what is counted: it says where it comes from, has no products of matrices, and
+    copies no tiles in the background, whose waits it has elsewhere."""
+    return any(each.line for each in code) and not any(
+        each.opcode in _IN_BACKGROUND or pipe_of(each) == "tensor" for each in code
+    )
+
+
+def as_assembled(counts: KernelCounts, launch: EmulatedLaunch, code: Sequence[Instruction]) -> KernelCounts:
+    """Returns counts with what machine code issues, and with waits as it has them."""
+    lines: dict[int, set[int]] = defaultdict(set)
+    for block in launch.code.flow.blocks:
+        for each in (*block.instructions, *filter(None, [block.ending])):
+            lines[each.line].add(block.number)
+    blocks = originated(code, {line: frozenset(numbers) for line, numbers in lines.items()})
+    alone = _alone(launch, blocks)
+    factors = {}
+    for space, waits in alone.waits.items():
+        told = _waits(counts, space) / launch.items
+        factors[space] = waits / told if told else 1.0
+    accesses = tuple(
+        replace(each, wait=each.wait * factors.get(each.space, 1.0)) if each.direction == "load" else each
+        for each in counts.accesses
+    )
+    issue = Issue(_cycles_by_pipe(launch, blocks), alone.operations * launch.items)
+    return replace(counts, accesses=accesses, issue=issue)
+
+
+def _waits(counts: KernelCounts, space: str) -> float:
+    """Returns the waits of all work-items for loads, if all were as long as the longest, as accesses say."""
+    most: dict[tuple[object, ...], float] = defaultdict(float)
+    for each in counts.accesses:
+        if each.direction == "load" and each.space == space:
+            key = each.body, each.level
+            most[key] = max(most[key], each.wait * float(each.rounds.longest[0]({})))
+    return sum(most.values())
+
+
+def _cycles_by_pipe(launch: EmulatedLaunch, blocks: Sequence[OriginatedBlock]) -> dict[str, float]:
+    """Returns the cycles that all sub-groups take of a scheduler's pipes."""
+    found = dict.fromkeys(CYCLES, 0.0)
+    for block in blocks:
+        times = sum(launch.by_subgroups(number) for number in block.origin) / block.copies
+        for pipe, cycles in cycles_by_pipe(block.instructions).items():
+            found[pipe] += times * cycles
+    return found
+
+
+def _alone(launch: EmulatedLaunch, blocks: Sequence[OriginatedBlock]) -> Alone:
+    by_loop: dict[Loop | None, list[tuple[OriginatedBlock, float]]] = defaultdict(list)
+    for block in blocks:
+        times = sum(launch.by_busiest(number) for number in block.origin) / block.copies
+        by_loop[block.loop].append((block, times))
+
+    def cycles(latencies: Mapping[str, float]) -> float:
+        return sum(_cycles_of_piece(loop, inside, latencies) for loop, inside in by_loop.items())
+
+    latencies: dict[str, float] = dict(SLOW)
+    before = cycles(latencies)
+    waits = {}
+    for space, (opcodes, near) in NEAR.items():
+        latencies |= dict.fromkeys(opcodes, near)
+        after = cycles(latencies)
+        waits[space] = (after - before) / near
+        before = after
+    waits["global"] = (cycles(latencies | dict.fromkeys(NEAR["global"][0], NEAR["global"][1] + FAR)) - before) / FAR
+    return Alone(waits, before / OPERATION)
+
+
+def _cycles_of_piece(
+    loop: Loop | None, blocks: Collection[tuple[OriginatedBlock, float]], latencies: Mapping[str, float]
+) -> float:
+    """Returns the cycles of a warp in a loop, or in what lies in none, with the times that it executes each block."""
+    trips = 1.0 if loop is None else max(times for _, times in blocks)
+    code: list[Instruction] = []
+    parts: list[float] = []
+    beside = 0.0
+    for block, times in blocks:
+        together = min(times, trips)
+        if together >= RAREST * trips > 0:
+            code += block.instructions
+            parts += [together / trips] * len(block.instructions)
+            times -= together
+        if times:
+            beside += times * cycles_once(block.instructions, latencies)
+    if loop is None:
+        return cycles_once(code, latencies) + beside
+    return trips * cycles_of_trip(code, latencies, parts) + beside
