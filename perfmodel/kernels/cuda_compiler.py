@@ -54,7 +54,9 @@ _WORDS_OF_GCC = (
     *("-D__inline__=inline", "-D__inline=inline", "-D__const=const", "-D__signed__=signed"),
 )
 _OF_NVCC = "-D__NVCC__=1"
-_OF_STD = [f"--pre-include={header}" for header in ("limits", "algorithm", "functional")]
+_OF_STD = [f"--pre-include={header}" for header in ("limits", "utility", "algorithm", "functional")]
+_WITHOUT_STD = re.compile(r'"std"|^qualified name is not allowed')
+"""So the compiler says that it knows nothing of a name of std, or nothing of std at all."""
 _OF_ONE_ABS = f"--pre-include={ONE_ABS}"
 _OF_UNMASKED = f"--pre-include={UNMASKED}"
 _IS_UNMASKED = re.compile(r'identifier "__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)" is undefined')
@@ -160,7 +162,7 @@ def _compile_kernel_alone(
         if thrust and any(file.startswith(folder) for file, *_ in mistakes for folder in own):
             headers.update(dict.fromkeys(thrust, thrust_headers.FUNCTIONS))
             continue
-        if any('"std"' in said for *_, said in mistakes) and _OF_STD[0] not in given:
+        if any(_WITHOUT_STD.search(said) for *_, said in mistakes) and _OF_STD[0] not in given:
             given += _OF_STD
             continue
         if any(_TWO_ABS in said for *_, said in mistakes) and _OF_ONE_ABS not in given:

@@ -50,6 +50,13 @@ READ = {
         "Shape().size()",
         12,
     ),
+    "pairs of a header that stands for nothing": (
+        """#include <vector>
+        typedef std::pair<int, int> Shape;
+        __device__ int area(const Shape of) { return of.first * of.second; }""",
+        "area(Shape(3, 4))",
+        12,
+    ),
     "members for the host of a template": (
         """#include <vector>
         template <typename T, int N> class Vector {
