@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import perfmodel as pm
 from benchmarks.cuda_kernels.twins import Twin
-from benchmarks.loads_under_way import RESTRICT, machine_code_here, tell
+from benchmarks.loads_under_way import RESTRICT, by_text, machine_code_here, tell
 from perfmodel.sass.machine_code import MachineCode
 from perfmodel.sass.waiting import GLOBAL, LOCAL, cycles_of_trip
 
@@ -86,7 +86,7 @@ def of_machine(code: MachineCode) -> tuple[float, float]:
 
 def of_rules(kernel: pm.Kernel, instructions: float) -> float:
     """Returns the cycles of an iteration that follow from the features of a work-item."""
-    countable = kernel.as_compiled()
+    countable = by_text(kernel)
     found = {name: float(pm.feature(f"{name}_granularity:longest").eval(countable)) for name in COSTS}
     return instructions + sum(COSTS[name] * value for name, value in found.items()) / ITEMS / ITERATIONS
 

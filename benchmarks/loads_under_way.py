@@ -123,9 +123,14 @@ def of_machine(looping: Looping, code: MachineCode) -> float:
     return waits_of_trip(found.loop.own, GLOBAL) * looping.loads / found.memory.loads
 
 
+def by_text(kernel: pm.Kernel) -> pm.Kernel:
+    """Returns a kernel as the rules of its text count it: PTX as it stands, OpenCL C as compiled."""
+    return kernel if isinstance(kernel.program, PtxProgram) else kernel.as_compiled()
+
+
 def of_rules(kernel: pm.Kernel, looping: Looping) -> float:
     """Returns the waits of an iteration that perfmodel counts, those outside of the loop apart."""
-    waits = float(pm.feature("f_mem_waits_global").eval(kernel.as_compiled())) / ITEMS
+    waits = float(pm.feature("f_mem_waits_global").eval(by_text(kernel))) / ITEMS
     return (waits - bool(looping.before)) / ITERATIONS
 
 
