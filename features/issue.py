@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import Issue, KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.sass.pipes import CYCLES
 from perfmodel.vocabulary.feature_name import FeatureName, Word
-from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, only_word
 
 QUANTITIES: dict[str, tuple[str, Callable[[Issue], float]]] = {
     **{pipe: ("cycle", lambda issue, pipe=pipe: issue.cycles[pipe]) for pipe in CYCLES},  # type: ignore[misc]
@@ -51,8 +50,4 @@ class IssueFamily(FeatureFamily):
         return () if counts.issue is None else (f"f_issue_{pipe}" for pipe in CYCLES)
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> IssueFeature:
-        if len(words) != 1:
-            raise FeatureError(f"feature {name.text!r} names no number; write one of {', '.join(self.examples)}")
-        if words[0].key not in QUANTITIES or words[0].condition is not None:
-            raise unknown_word(name, words[0], tuple(QUANTITIES))
-        return IssueFeature(name, words[0].key)
+        return IssueFeature(name, only_word(name, words, QUANTITIES, self.examples))

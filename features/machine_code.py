@@ -12,7 +12,7 @@ from perfmodel.kernels.kernel import as_kernel
 from perfmodel.kernels.program import EmulatesItself
 from perfmodel.kernels.resources import resources
 from perfmodel.vocabulary.feature_name import FeatureName, Word
-from perfmodel.vocabulary.named_features import FeatureFamily, unknown_word
+from perfmodel.vocabulary.named_features import FeatureFamily, only_word
 
 if TYPE_CHECKING:
     from perfmodel.kernels.kernel import Kernel
@@ -69,8 +69,4 @@ class MachineCodeFamily(FeatureFamily):
         return ()  # a search over features looks at counts, which know nothing of machine code
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> MachineCodeFeature:
-        if len(words) != 1:
-            raise FeatureError(f"feature {name.text!r} names no number; write one of {', '.join(self.examples)}")
-        if words[0].key not in QUANTITIES or words[0].condition is not None:
-            raise unknown_word(name, words[0], tuple(QUANTITIES))
-        return MachineCodeFeature(name, words[0].key)
+        return MachineCodeFeature(name, only_word(name, words, QUANTITIES, self.examples))

@@ -86,9 +86,9 @@ def cycles_of_trip(
     """
     warp = _Warp(latencies)
     ends = []
+    pairs = [(each, 1.0) for each in code] if parts is None else list(zip(code, parts, strict=True))
     for trip in range(TRIPS):
-        for number, each in enumerate(code):
-            part = 1.0 if parts is None else parts[number]
+        for each, part in pairs:
             if floor((trip + 1) * part + 0.5) > floor(trip * part + 0.5):
                 warp.issue(each)
         ends.append(warp.now)

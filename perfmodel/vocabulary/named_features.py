@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -352,6 +352,19 @@ def by_role(
             )
         found[role] = said
     return found
+
+
+def only_word(name: FeatureName, words: tuple[Word, ...], known: Collection[str], examples: Sequence[str]) -> str:
+    """Returns the only word behind a family's prefix, which says which of several numbers is meant.
+
+    Raises:
+        FeatureError: there is none, or there are several, or it is not known.
+    """
+    if len(words) != 1:
+        raise FeatureError(f"feature {name.text!r} names no number; write one of {', '.join(examples)}")
+    if words[0].key not in known or words[0].condition is not None:
+        raise unknown_word(name, words[0], tuple(known))
+    return words[0].key
 
 
 def unknown_word(name: FeatureName, word: Word, known: tuple[str, ...]) -> FeatureError:
