@@ -38,7 +38,7 @@ WIDEST_GRID, WIDEST_BLOCK = (2**31 - 1, 65535, 65535), (1024, 1024, 64)
 MOST_WORK = 110_000
 """So many instructions of few lanes are emulated with the usual budget, for about a second, before some iterations of
 loops stand for others."""
-LONGEST_ASSEMBLED = 400_000
+LONGEST_ASSEMBLED = 600_000
 """The assembler is not asked about texts of more characters, which it takes too long for."""
 
 

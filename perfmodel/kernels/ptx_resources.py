@@ -8,12 +8,7 @@ from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.demand import Resources
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.ptx.liveness import words_at_once
-from perfmodel.sass.machine_code import MachineCode, machine_code_here
-
-
-def machine_code_of(program: PtxProgram) -> MachineCode | None:
-    """Returns a program's machine code for the GPUs that its text is for, where it can be had here."""
-    return machine_code_here(program.text, program.entry)
+from perfmodel.sass.machine_code import machine_code_here
 
 
 def ptx_resources(program: PtxProgram, launched: int, device: Device | None) -> Resources:
@@ -31,7 +26,7 @@ def ptx_resources(program: PtxProgram, launched: int, device: Device | None) -> 
             for name in ("NUM_REGS", "SHARED_SIZE_BYTES", "LOCAL_SIZE_BYTES")
         )
         return Resources(registers, shared + launched, private, "driver")
-    if (code := machine_code_of(program)) is not None:
+    if (code := machine_code_here(program.text, program.entry)) is not None:
         spilled = code.spill_store_bytes + code.spill_load_bytes
         return Resources(
             registers=code.registers,

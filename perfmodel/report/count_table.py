@@ -194,9 +194,10 @@ class _Tabulator:
         return self.needed(found.registers, found.private_bytes, found.local_bytes.quasipolynomial(), "estimate", None)
 
     def of_ptx(self, program: Any) -> Table:
-        from perfmodel.kernels.ptx_resources import machine_code_of, ptx_resources  # slow to import, and only for PTX
+        from perfmodel.kernels.ptx_resources import ptx_resources  # slow to import, and only for PTX
+        from perfmodel.sass.machine_code import machine_code_here
 
-        found, code = ptx_resources(program, 0, None), machine_code_of(program)
+        found, code = ptx_resources(program, 0, None), machine_code_here(program.text, program.entry)
         shared = program.dynamic_shared.polynomial() + number(found.local_bytes)
         return self.needed(found.registers or 0, found.private_bytes, shared.quasipolynomial(), found.source, code)
 

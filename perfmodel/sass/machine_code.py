@@ -94,9 +94,14 @@ def machine_code(text: str, entry: str, target: str = "") -> MachineCode:
 def machine_code_here(text: str, entry: str, target: str = "") -> MachineCode | None:
     """Returns the machine code of a kernel of PTX text; None where the assembler is missing, does not take the text, as
     one of an old toolkit, or does not end."""
-    if is_installed():
-        with suppress(SourceError, KernelError):
-            return machine_code(text, entry, target)
+    return _machine_code_or_none(text, entry, target or target_of(text)) if is_installed() else None
+
+
+@lru_cache(maxsize=64)
+def _machine_code_or_none(text: str, entry: str, target: str) -> MachineCode | None:
+    """Keeps refusals, too, so that nothing is assembled in vain again."""
+    with suppress(SourceError, KernelError):
+        return _machine_code(text, entry, target)
     return None
 
 

@@ -6,8 +6,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.kernels.ptx_program import PtxProgram
-from perfmodel.kernels.ptx_resources import machine_code_of
-from perfmodel.sass.machine_code import MachineCode
+from perfmodel.sass.machine_code import MachineCode, machine_code_here
 from perfmodel.sass.pipes import cycles_by_pipe
 from perfmodel.sass.toolchain import is_installed
 
@@ -38,7 +37,7 @@ def counted(knl: pm.Kernel, name: str) -> float:
 
 def listed(knl: pm.Kernel) -> MachineCode:
     assert isinstance(knl.program, PtxProgram)
-    found = machine_code_of(knl.program)
+    found = machine_code_here(knl.program.text, knl.program.entry)
     assert found is not None
     return found
 

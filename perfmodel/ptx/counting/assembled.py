@@ -8,8 +8,9 @@ for is there, and the next one after the cycles that its encoding says.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from perfmodel.counting.counts import Issue, KernelCounts
 from perfmodel.ptx.counting.launch import EmulatedLaunch
@@ -83,11 +84,19 @@ def _waits(counts: KernelCounts, space: str) -> float:
     return sum(most.values())
 
 
+def _executed(
+    blocks: Sequence[OriginatedBlock], executions: Callable[[int], float]
+) -> Iterator[tuple[OriginatedBlock, float]]:
+    """Yields blocks with how often each is executed, by how often the blocks of PTX are."""
+    known = cache(executions)
+    for block in blocks:
+        yield block, sum(known(number) for number in block.origin) / block.copies
+
+
 def _cycles_by_pipe(launch: EmulatedLaunch, blocks: Sequence[OriginatedBlock]) -> dict[str, float]:
     """Returns the cycles that all sub-groups take of a scheduler's pipes."""
     found = dict.fromkeys(CYCLES, 0.0)
-    for block in blocks:
-        times = sum(launch.by_subgroups(number) for number in block.origin) / block.copies
+    for block, times in _executed(blocks, launch.by_subgroups):
         for pipe, cycles in cycles_by_pipe(block.instructions).items():
             found[pipe] += times * cycles
     return found
@@ -95,8 +104,7 @@ def _cycles_by_pipe(launch: EmulatedLaunch, blocks: Sequence[OriginatedBlock]) -
 
 def _alone(launch: EmulatedLaunch, blocks: Sequence[OriginatedBlock]) -> Alone:
     by_loop: dict[Loop | None, list[tuple[OriginatedBlock, float]]] = defaultdict(list)
-    for block in blocks:
-        times = sum(launch.by_busiest(number) for number in block.origin) / block.copies
+    for block, times in _executed(blocks, launch.by_busiest):
         by_loop[block.loop].append((block, times))
 
     def cycles(latencies: Mapping[str, float]) -> float:
