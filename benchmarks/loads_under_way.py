@@ -21,7 +21,7 @@ import perfmodel as pm
 from benchmarks.cuda_kernels.twins import Twin
 from perfmodel.basics.tables import grid
 from perfmodel.kernels.ptx_program import PtxProgram
-from perfmodel.kernels.ptx_resources import machine_code_of
+from perfmodel.sass import machine_code
 from perfmodel.sass.machine_code import MachineCode
 from perfmodel.sass.waiting import GLOBAL, waits_of_trip
 
@@ -154,7 +154,8 @@ def compared() -> Iterator[tuple[str, float, float, float]]:
 
 def machine_code_here(kernel: pm.Kernel) -> MachineCode:
     """Returns what NVIDIA's assembler makes of a kernel of CUDA C++; ends the program where it is not installed."""
-    code = machine_code_of(kernel.program) if isinstance(kernel.program, PtxProgram) else None
+    assert isinstance(kernel.program, PtxProgram)
+    code = machine_code.machine_code_here(kernel.program.text, kernel.program.entry)
     if code is None:
         raise SystemExit("NVIDIA's assembler is not here: install the extras nvidia and sass of perfmodel")
     return code

@@ -196,7 +196,9 @@ def judged(
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        whole = pm.prune(range(len(configurations)), lambda i: calibration.predict(kernel(configurations[i], side)))
+        whole = pm.prune(
+            range(len(configurations)), lambda i: calibration.predict(kernel(configurations[i], side).as_compiled())
+        )
     took = time.perf_counter() - started
     predicted = np.full(len(configurations), math.nan)
     for candidate in whole.kept:

@@ -9,6 +9,7 @@ touched again.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -324,12 +325,15 @@ def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
     """Returns the streams of accesses to global memory, each in the order in which a core goes through it."""
     items = numbers[counts.work_items]
     iterations: dict[tuple[str, ...], Floats] = {(): np.asarray(1.0)}
-    for loops, executed in (
-        *((tuple(access.loop_strides), access.executions.workitem) for access in counts.accesses),
-        *((chain.loops, chain.iterations.workitem) for chain in counts.chains),
+    for loops, copies, executed in (
+        *((tuple(access.loop_strides), access.copies, access.executions.workitem) for access in counts.accesses),
+        *((chain.loops, (), chain.iterations.workitem) for chain in counts.chains),
     ):
-        if loops:
-            iterations[loops] = np.maximum(iterations.get(loops, np.asarray(0.0)), numbers[executed] / items)
+        for written_out in range(len(copies) + 1):
+            around = loops[: len(loops) - written_out]
+            times = numbers[executed] / items / math.prod(copies[len(copies) - written_out :])
+            if around:
+                iterations[around] = np.maximum(iterations.get(around, np.asarray(0.0)), times)
     with_barriers = _loops_with_barriers(counts)
     found: dict[tuple[Any, ...], list[AccessCount]] = {}
     for access in counts.accesses:

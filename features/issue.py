@@ -23,7 +23,7 @@ class IssueFeature(CountedFeature):
     as compiled, where NVIDIA's assembler and disassembler are installed.
 
     ``slots`` are the cycles of a scheduler that the instructions of all sub-groups take but accesses, and ``fma``,
-    ``alu``, ``fp64``, ``special`` and ``convert`` those of its pipes; ``alone`` the operations, one after the other,
+    ``alu``, ``fp64`` and ``special`` those of its pipes; ``alone`` the operations, one after the other,
     that take as long as the longest work-item does alone with every load from the nearest memory, times all work-items;
     ``known`` is 1 where all of this is known.
     """

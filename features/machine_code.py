@@ -55,9 +55,9 @@ class MachineCodeFeature(NamedFeature):
 
 
 def _machine_code(program: Any) -> MachineCode | None:
-    from perfmodel.kernels.ptx_resources import machine_code_of  # slow to import, and only for PTX
+    from perfmodel.sass.machine_code import machine_code_here  # slow to import, and only for PTX
 
-    return machine_code_of(program)
+    return machine_code_here(program.text, program.entry)
 
 
 class MachineCodeFamily(FeatureFamily):

@@ -256,7 +256,8 @@ class TransactionFeature(AccessFeature):
 
         A loop moves what a sub-group accesses side by side by its step: whole blocks of work-items that lie apart, and
         a part of their row where they lie next to each other. Where all are at one place, measured times say that it
-        brings a whole line. Stores of iterations that are unrolled follow each other at once, none after a while.
+        brings a whole line. Stores of iterations that are unrolled follow each other at once, none after a while; those
+        of copies that a compiler made of a body share its step.
         """
         is_store = access.direction == "store"
         steps = [step for loop, step in access.loop_strides.items() if not is_store or loop in access.body]
@@ -275,7 +276,8 @@ class TransactionFeature(AccessFeature):
         apart, neighbours = np.abs(beside(sizes)) * item, np.minimum(counts.local_size[0](sizes), self.width)
         row = np.where(apart <= self.size, np.maximum(apart * neighbours, self.size), self.size)
         row = np.where(apart == 0, np.maximum(LINE_BYTES, self.size), row)
-        part: Floats = np.minimum(np.abs(step(sizes)) * item / row, 1.0)
+        copies = math.prod(access.copies) if is_store else 1
+        part: Floats = np.minimum(np.abs(step(sizes)) * item / copies / row, 1.0)
         return part
 
     def at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:

@@ -75,11 +75,11 @@ STRAY = MISSED.replace("_load", "_store")
 ONCE = "f_mem_scattered_global_load_missed_first_block:64_reach:>8000000"
 
 # Private arrays in memory: their elements of neighbours lie side by side, and stores go through to the second level.
-# Sparse ones are sectors that share no line with others.
+# Sparse ones are sectors that share no line with others, as are lone ones of arrays.
 SCRATCH_LOADED, SCRATCH_STORED = (f"f_mem_transactions_scratch_{direction}_block:32" for direction in ("load", "store"))
-SPARSE_LOADED, SPARSE_STORED = (
+SPARSE_LOADED, SPARSE_STORED, LONE_STORED = (
     f"max(4 * {sectors.replace('32', '128')} / max({sectors}, 1) - 1, 0) / 3"
-    for sectors in (SCRATCH_LOADED, SCRATCH_STORED)
+    for sectors in (SCRATCH_LOADED, SCRATCH_STORED, STORED_SECTORS)
 )
 
 WAITS = "f_mem_waits_global_granularity"
@@ -98,6 +98,10 @@ PRODUCTS = "(" + " + ".join(f"{times:g} * f_op_{dtype}_mma" for dtype, times in 
 MULTIPLICATIONS = 945e12 / 2
 """So many multiplications and additions of halves an H200's tensor cores do in a second, of 989e12 / 2 on the data
 sheet; measured by `benchmarks.triton_kernels`, as no generator has such."""
+
+PACE = 1.09
+"""A cycle of an H200's schedulers at 1.98 GHz, relative to what `p_f32` is for an addition, a product or a multiply-add
+that is counted by the source; measured by `benchmarks.issue_rates`, as no generator is counted by machine code."""
 
 ROOM = {"p_resident_items": 2048, "p_resident_groups": 32, "p_registers": 65536, "p_local_bytes": 233472}
 """A compute unit of an H200 has room for so much at a time; what others have follows from their facts."""
@@ -121,7 +125,7 @@ loads    = f_mem_access_global_load_granularity:subgroup
 known    = f_issue_known
 told     = {ISSUED}
            + p_branch * f_branch_if_granularity:subgroup
-pipes    = max(p_f32 * max(f_issue_slots, f_issue_fma, f_issue_alu, f_issue_special + f_issue_convert),
+pipes    = max({PACE} * p_f32 * max(f_issue_slots, f_issue_fma, f_issue_alu, f_issue_special),
                p_f64 / 2 * f_issue_fp64)
 issued   = known * pipes + (1 - known) * (told)
            + p_access * loads
@@ -174,12 +178,15 @@ phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_b
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together
 jumped   = {MISSED} + evicted * gone * further / (1 + further) * 32 * {SECTORS}_again
 strewn   = {STRAY}
+restored = 32 * {STORED_AGAIN} * gone
+lone     = {LONE_STORED}
 scatter  = p_scatter * (jumped + beyond * spilled * {SPARSE_LOADED})
            + p_scatter_store * (max(missed * sparse * filling, strewn)
-                                + 32 * {STORED_AGAIN} * gone + beyond * written * {SPARSE_STORED})
+                                + restored * lone + beyond * written * {SPARSE_STORED})
 dram     = p_dram * (missed * (max(brought - {ONCE}, 0) + (1 - sparse) * f_mem_footprint_global_store_block:64)
                      + {REVISITED} + 2 * {REVISITED.replace("load", "store")}
-                     + beyond * (spilled + written) + {REPEATED} * further / (1 + further)) + scatter
+                     + beyond * (spilled + written) + {REPEATED} * further / (1 + further)
+                     + restored * (1 - lone)) + scatter
 whole    = min(taken * slots / 32 / max(32 * {SECTORS}_fresh, 1), 1)
 fresh    = whole * ({FAR} + ({FRESH} - {FAR}) * min(together / f_work_items, 1))
 far      = min({WAITS}:longest, fresh + ({FRESH} - fresh) * lost + max({WAITS}:longest - {FRESH}, 0) * evicted)

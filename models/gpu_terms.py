@@ -81,6 +81,8 @@ TERMS: dict[str, Meaning] = {
         "bytes of single sectors that loads bring from memory, at places that jump about, and in later iterations, as "
         "neither cache has kept them"
     ),
+    "restored": Meaning("bytes of sectors that stores come back to once the last-level cache has lost them"),
+    "lone": Meaning("the part of the sectors that sub-groups store to at a time which are alone in their lines"),
     "strewn": Meaning("bytes of single sectors that stores at places that jump about take to memory"),
     "spilled": Meaning("bytes of private arrays that loads bring again, as the first-level cache has not kept them"),
     "written": Meaning("bytes of private arrays that stores write through to the second-level cache"),

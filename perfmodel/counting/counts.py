@@ -144,6 +144,7 @@ class AccessCount:
         bits: width of the access: of its type, times the components of a vector.
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.
         loop_strides: element strides by the sequential loops around the access, the outermost first.
+        copies: how often the last of these loops go round, if compiled code has a copy of the access for each time.
         executions: of the access.
         body: those of these loops that are not unrolled, and the iterations of others that were gone through one by
             one.
@@ -204,6 +205,7 @@ class AccessCount:
     entered: Executions | None = None
     least: float = 1.0
     is_again: bool = False
+    copies: tuple[int, ...] = ()
 
     @property
     def has_unknown_address(self) -> bool:

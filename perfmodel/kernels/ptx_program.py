@@ -39,7 +39,9 @@ MOST_WORK = 110_000
 """So many instructions of few lanes are emulated with the usual budget, for about a second, before some iterations of
 loops stand for others."""
 LONGEST_ASSEMBLED = 600_000
-"""The assembler is not asked about texts of more characters, which it takes too long for."""
+"""The assembler is not asked about code of more characters, which it takes too long for."""
+_TABLE = re.compile(r"^[ \t]*\.(?:visible )?(?:global|const) .*\n", re.MULTILINE)
+"""Variables with what they hold, such as the megabyte that cuRAND brings along."""
 
 
 class PtxProgram(DeclaredProgram):
@@ -186,15 +188,18 @@ class PtxProgram(DeclaredProgram):
 
         if (code := self._machine_code) is not None:
             return Held(code.registers, code.stack_bytes)
-        return held(self.text, self.entry) if len(self.text) <= LONGEST_ASSEMBLED else None
+        return held(self.text, self.entry) if self._is_short else None
 
     @property
     def _machine_code(self) -> MachineCode | None:
         """The machine code that it is counted by; None where the assembler is not there, or not asked."""
         from perfmodel.sass.machine_code import machine_code_here  # slow to import, and only for PTX
 
-        is_asked = self.is_assembled and len(self.text) <= LONGEST_ASSEMBLED
-        return machine_code_here(self.text, self.entry) if is_asked else None
+        return machine_code_here(self.text, self.entry) if self.is_assembled and self._is_short else None
+
+    @cached_property
+    def _is_short(self) -> bool:
+        return len(_TABLE.sub("", self.text)) <= LONGEST_ASSEMBLED
 
     @cached_property
     def _can_be_cut(self) -> bool:

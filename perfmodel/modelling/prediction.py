@@ -19,7 +19,7 @@ from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.replica import replicas
 from perfmodel.modelling.counted_form import counted_form
 from perfmodel.modelling.fitted import Fitted
-from perfmodel.modelling.intervals import OF_OTHERS, between, sensitivities
+from perfmodel.modelling.intervals import OF_MACHINE_CODE, OF_OTHERS, between, sensitivities
 from perfmodel.modelling.unpriced import unpriced
 from perfmodel.vocabulary.named_features import CountedFeature, counted_functions, evaluate_all
 
@@ -75,7 +75,9 @@ class Prediction:
     def _foreignness(self) -> float:
         """The errors of a kernel that no generator made, relative to those of families left out, if these are known."""
         known = self.calibration.held_out
-        return OF_OTHERS if known and known.held_out == "families" and not self.kernel.variant else 1.0
+        if not known or known.held_out != "families" or "generator" in self.kernel.tags:
+            return 1.0
+        return OF_MACHINE_CODE if np.any(self.features.get("f_issue_known", 0.0)) else OF_OTHERS
 
     @cached_property
     def scale(self) -> Floats:

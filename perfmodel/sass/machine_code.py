@@ -101,7 +101,7 @@ def machine_code_here(text: str, entry: str, target: str = "") -> MachineCode | 
 def _machine_code_or_none(text: str, entry: str, target: str) -> MachineCode | None:
     """Keeps refusals, too, so that nothing is assembled in vain again."""
     with suppress(SourceError, KernelError):
-        return _machine_code(text, entry, target)
+        return machine_code(text, entry, target)
     return None
 
 

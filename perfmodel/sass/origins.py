@@ -8,7 +8,7 @@ block of PTX that most of its instructions come from, shared out over its copies
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ NOWHERE: Origin = frozenset()
 
 _CERTAIN = BRANCHES | {"EXIT", "RET"}
 _ENDING = _CERTAIN | {"CALL"}
+_ACCESSES = ("LDG", "STG", "LDS", "STS", "ATOM", "RED")
 _OWN = "$__internal"
 _RARE = ("slowpath", "mediumpath", "_rn_f64_full")
 """Words in the names of functions that are called where a number is out of the usual range."""
@@ -44,11 +45,14 @@ class OriginatedBlock:
     copies: int
 
 
-def originated(code: Sequence[Instruction], blocks: Mapping[int, Origin]) -> list[OriginatedBlock]:
+def originated(
+    code: Sequence[Instruction], blocks: Mapping[int, Origin], looped: Container[int]
+) -> list[OriginatedBlock]:
     """Returns the basic blocks of machine code in their order.
 
     Args:
         blocks: the blocks of PTX that each line of it stands in.
+        looped: those of them that lie in loops, of which alone there are copies.
     """
     basic = list(_basic_blocks(code))
     ways = _Ways(basic)
@@ -76,7 +80,8 @@ def originated(code: Sequence[Instruction], blocks: Mapping[int, Origin]) -> lis
             continue
         origin = at_home.most_common(1)[0][0] if at_home else last.get(loop, NOWHERE)
         last[loop] = origin
-        copies = _usual(made[origin][homes[origin]].values()) if origin in homes else 1
+        is_copied = origin in homes and any(each in looped for each in origin)
+        copies = _copies(made[origin][homes[origin]]) if is_copied else 1
         is_executed = number in ways.reached and not _is_rare(piece[-1])
         found.append(OriginatedBlock(piece, loop, origin if is_executed else NOWHERE, copies))
     for caller, called in ways.calls:
@@ -95,10 +100,11 @@ def _home(by_loop: Mapping[Loop | None, Counter[tuple[int, str]]]) -> Loop | Non
     return max(found, key=lambda loop: (loop.depth if loop else 0, by_loop[loop].total()))
 
 
-def _usual(counts: Iterable[int]) -> int:
-    """Returns the most frequent number, the larger one of several: how often an instruction that a line became is there
-    says how many copies there are, but for those that it became several of, and those that the copies share."""
-    times = Counter(counts)
+def _copies(made: Mapping[tuple[int, str], int]) -> int:
+    """Returns how many copies there are of what lines became: how often an instruction is there says so, but for those
+    that a line became several of, and those that copies share. Accesses to memory are neither, mostly."""
+    accesses = [number for (_, name), number in made.items() if name.startswith(_ACCESSES)]
+    times = Counter(accesses or made.values())
     return max(times, key=lambda number: (times[number], number))
 
 

@@ -10,7 +10,7 @@ from perfmodel.sass.reading import Instruction
 _PIPES = {
     "fma": "FFMA FMUL FADD IMAD IMUL HFMA2 HADD2 HMUL2 FSWZADD FFMA32I FMUL32I FADD32I IDP IDP4A",
     "fp64": "DFMA DMUL DADD DSETP DMNMX",
-    "special": "MUFU I2F I2I F2I F2F FRND POPC FLO BREV I2FP F2IP",
+    "special": "MUFU I2F F2I F2F FRND POPC FLO BREV",
     "tensor": "HMMA IMMA DMMA BMMA QMMA HGMMA IGMMA QGMMA BGMMA UTCHMMA UTCQMMA",
     "memory": "LDG STG LD ST LDL STL LDS STS LDSM STSM ATOM ATOMG ATOMS RED REDG LDGSTS UBLKCP UTMALDG UTMASTG SHFL "
     "MATCH CCTL REDUX LDGDEPBAR",
@@ -19,12 +19,20 @@ _PIPES = {
     "control": "BRA BRX JMP EXIT BAR BSSY BSYNC CALL RET WARPSYNC NOP YIELD DEPBAR MEMBAR ERRBAR BREAK BMOV KILL "
     "RPCMOV NANOSLEEP SYNCS WARPGROUP ELECT ACQBULK BPT PREEXIT CGAERRBAR UCGABAR_ARV UCGABAR_WAIT",
 }
-CYCLES = {"slots": 1, "fma": 1, "alu": 2, "fp64": 2, "special": 8, "convert": 2}
+CYCLES = {"slots": 1, "fma": 2, "alu": 2, "fp64": 2, "special": 8}
 """So many cycles of a scheduler an instruction takes of its pipe on a Hopper, whose four schedulers have 32 lanes for
-single precision each, 16 for whole numbers, conversions and double precision, and 4 for special functions, and of the
-scheduler itself (CUDA C++ Programming Guide, throughput of native arithmetic instructions, compute capability 9.0)."""
-_QUARTERS = frozenset(("MUFU", "POPC", "FLO", "BREV"))
-_HALF_RATE = frozenset(("IMAD", "IMUL"))
+single precision each, half of which multiply whole numbers, 16 for other work on whole numbers and for double
+precision, and 4 for special functions and conversions; and of the scheduler itself. `benchmarks.issue_rates` measured
+them (docs/results/issue-rates-nvidia-h200-aa3198); the CUDA C++ Programming Guide (throughput of native arithmetic
+instructions, compute capability 9.0) has 16 conversions a cycle where 4 were found."""
+_TIMES = {
+    **dict.fromkeys(("FFMA", "FMUL", "FADD", "HFMA2", "HADD2", "HMUL2", "FSWZADD"), 0.25),
+    **dict.fromkeys(("FFMA32I", "FMUL32I", "FADD32I"), 0.25),
+    "HADD2.F32": 1.0,
+    **dict.fromkeys(("IMAD.WIDE", "IMAD.HI"), 2.0),
+}
+"""These take so many times their pipe's cycles: single precision spreads over both halves of the lanes and takes
+half a cycle of each for half of the instructions, and products of 64 bits are made in two passes."""
 _BY_OPCODE = {opcode: pipe for pipe, opcodes in _PIPES.items() for opcode in opcodes.split()}
 
 
@@ -43,18 +51,16 @@ def mix_of(code: Iterable[Instruction]) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def cycles_by_pipe(code: Iterable[Instruction]) -> Counter[str]:
+def cycles_by_pipe(code: Iterable[Instruction]) -> dict[str, float]:
     """Returns the cycles that instructions take of each pipe of `CYCLES`; accesses go to pipes of their own, outside of
     the schedulers, and count for none."""
-    counts: Counter[str] = Counter()
+    counts = dict.fromkeys(CYCLES, 0.0)
     for each in code:
         pipe = pipe_of(each)
         if pipe == "memory" or each.opcode == "NOP":
             continue
         counts["slots"] += CYCLES["slots"]
-        if pipe == "special" and each.opcode not in _QUARTERS:
-            pipe = "convert"
         if pipe in CYCLES:
-            is_half = each.opcode in _HALF_RATE and "MOV" not in each.name
-            counts[pipe] += 2 * CYCLES[pipe] if is_half else CYCLES[pipe]
+            longer = ".".join(each.name.split(".")[:2])
+            counts[pipe] += CYCLES[pipe] * _TIMES.get(longer, _TIMES.get(each.opcode, 1.0))
     return counts

@@ -95,7 +95,8 @@ def foreseen(kernel: Callable[[], Kernel], calibration: Calibration, limits: Lim
         made = kernel()
         demand = resources(made)
         limits.check(made, demand)
-        features = {name: float(value) for name, value in feature_values(calibration, made, {}).items()}
+        counted = calibration.model.counted(made)  # by the source, as there may be thousands
+        features = {name: float(value) for name, value in feature_values(calibration, counted, {}).items()}
     except (KernelError, FeatureError) as error:
         return Foreseen(str(error))
     words = (demand.registers or 1) + demand.private_bytes / 4

@@ -143,7 +143,8 @@ class PredictedFirst:
         own = math.sqrt(1 - calibration.held_out.shared) if calibration.held_out else 1.0
 
         def predicted(configuration: Configuration) -> tuple[float, float]:
-            seconds, std = calibration.predict(configured_kernel(runner, configuration), return_std=True)
+            kernel = calibration.model.counted(configured_kernel(runner, configuration))  # by the source, one of many
+            seconds, std = calibration.predict(kernel, return_std=True)
             return float(seconds), own * float(std)
 
         return predicted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +22,7 @@ from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.static.liveness import words_at_once
 from perfmodel.report.count_table import count_tables
 from perfmodel.report.count_text import as_text
-from perfmodel.sass.machine_code import of_listing
+from perfmodel.sass.machine_code import _machine_code_or_none, of_listing
 from perfmodel.sass.toolchain import Assembled
 from tests.fake_cuda import FUNCTION, FakeLibrary, installed
 
@@ -184,6 +185,14 @@ def ptx_kernel(shared: str = "0") -> pm.Kernel:
 @pytest.fixture
 def without_assembler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perfmodel.sass.machine_code.is_installed", lambda: False)
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> Iterator[None]:
+    """Forgets what the assembler said, before and after."""
+    _machine_code_or_none.cache_clear()
+    yield
+    _machine_code_or_none.cache_clear()
 
 
 @pytest.fixture

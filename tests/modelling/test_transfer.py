@@ -29,7 +29,9 @@ COPY = "__kernel void copy(__global const float *x, __global float *y) { y[get_g
 
 def madds() -> pm.Kernel:
     """Returns a kernel as generators make them: those of others are less sure everywhere, which hides what differs."""
-    return pm.Kernel.from_opencl(MADDS, "madds", ITEMS, 256, {"x": ITEMS}, a=0.5, tags={"op": "madd"})
+    return pm.Kernel.from_opencl(
+        MADDS, "madds", ITEMS, 256, {"x": ITEMS}, a=0.5, tags={"generator": "madds", "op": "madd"}
+    )
 
 
 def copy(n: int = 2**28) -> pm.Kernel:

@@ -16,6 +16,7 @@ from perfmodel.basics.errors import KernelError
 from perfmodel.kernels.machine_code import MachineCode
 from perfmodel.opencl_c import lowered_kernel
 from perfmodel.opencl_c.types import Pointer
+from perfmodel.sass.toolchain import is_installed
 
 pytest.importorskip("nvidia.cuda_nvrtc", reason="needs the extra nvidia")
 
@@ -95,6 +96,21 @@ def test_functions_of_one_number(name: str, dtype: str) -> None:
 def test_functions_of_two_numbers(name: str, dtype: str) -> None:
     arrays = {"x": reals(0.2, 3, dtype), "y": reals(0.2, 3, dtype, seed=3), "z": reals(dtype=dtype)}
     check(kernel_of(f"z[i] = {name}(x[i], y[i]);", arrays), arrays, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [2, 3, 4])
+def test_lengths_of_vectors_neither_overflow_nor_vanish(width: int, dtype: str) -> None:
+    """Squares of these do, or components are zero, infinite or no numbers."""
+    large, type_ = np.sqrt(np.finfo(dtype).max) * 4, {"float32": "float", "float64": "double"}[dtype]
+    for scale in (1.0, large, 1 / large):
+        parts = np.random.default_rng(5).uniform(-1, 1, (ITEMS, 4)).astype(dtype) * np.dtype(dtype).type(scale)
+        parts[0], parts[1, 0], parts[2, :2], parts[3, 1] = 0, np.inf, (-np.inf, np.inf), np.nan
+        arrays = {"x": parts.ravel(), "y": np.zeros(ITEMS, dtype), "z": np.zeros(4 * ITEMS, dtype)}
+        vector = f"{type_}{width}"
+        body = f"{vector} v = ({vector})({', '.join(f'x[4 * i + {n}]' for n in range(width))}), n = normalize(v);"
+        body += f"y[i] = length(v); {' '.join(f'z[4 * i + {n}] = n.s{n};' for n in range(width))}"
+        check(kernel_of(body, arrays), arrays, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +269,7 @@ DECIDED = (
 )
 
 
-def test_a_gpus_model_counts_it_where_data_decide() -> None:
+def test_the_model_of_an_nvidia_gpu_counts_it() -> None:
     calibration = pm.Calibration.shipped(device="H200")
     kernel = pm.Kernel.from_opencl(DECIDED, "k", 4096, 64, {"a": 80 * 4096, "b": 4096})
     for rows in (40, 4):
@@ -264,6 +280,21 @@ def test_a_gpus_model_counts_it_where_data_decide() -> None:
         assert calibration.explain(observed).seconds == pytest.approx(found)
         sent = pickle.loads(pickle.dumps(observed))  # without what its arrays hold
         assert float(calibration.predict(sent)) == float(calibration.predict(observed.as_compiled()))
+
+
+def test_a_few_sizes_are_counted_one_by_one_and_many_by_the_source() -> None:
+    calibration = pm.Calibration.shipped(device="H200")
+    source = "__kernel void k(__global float4 *x, int n, int m) { int i = get_global_id(0); float4 v = x[i];"
+    source += " for (int j = 0; j < m; j++) v = normalize(v + x[j]); x[i] = v; }"
+    kernel = pm.Kernel.from_opencl(source, "k", "n", 64, {"x": "n"}, m=64)
+    sizes = [64 * number for number in range(1, 21)]
+    few, many = (calibration.predict(kernel, n=some) for some in (sizes[:4], sizes))
+    assert list(few) == [float(calibration.predict(kernel, n=n)) for n in sizes[:4]]
+    assert list(many) == pytest.approx([float(calibration.predict(kernel.as_compiled(), n=n)) for n in sizes])
+    assert few[0] != pytest.approx(many[0], rel=0.05)  # the source does not know how the driver normalizes
+    for device in ("a100", "mi50"):  # whose pipes are others
+        other = calibration.on(device)
+        assert float(other.predict(kernel, n=64)) == float(other.predict(kernel.as_compiled(), n=64))
 
 
 def test_vectors_that_may_be_unaligned_are_loaded_and_stored_number_by_number() -> None:
@@ -287,3 +318,19 @@ def test_bytes_of_a_word_are_put_in_another_order_by_one_instruction() -> None:
     form = kernel.as_machine_code()
     assert pm.feature("f_op_int32_bitwise").eval(form) == ITEMS * (3 + 1)
     assert pm.feature("f_op_uint32_shift").eval(form) + pm.feature("f_op_int32_shift").eval(form) == 0
+
+
+def test_loops_that_the_compiler_leaves_are_copied_by_the_assembler() -> None:
+    """Rows that a work-item sums up: four loads are under way together, as in what NVIDIA's OpenCL driver makes."""
+    if not is_installed():
+        pytest.skip("NVIDIA's assembler and disassembler are not installed")
+    loop = "for (int j = 0; j <= last; j++) s += x[i * 1024 + j]; y[i] = s;"
+    waits = []
+    for pragma in ("", "#pragma unroll 1\n"):
+        source = "__kernel void k(__global const float *x, __global float *y, int m) {\n int i = get_global_id(0);"
+        source += f" float s = 0; int last = i % 2 + m;\n{pragma}{loop} }}"
+        kernel = pm.Kernel.from_opencl(source, "k", 4096, 64, {"x": 4096 * 1024, "y": 4096}, m=1000)
+        feature = pm.feature("f_mem_waits_global_granularity:longest")
+        waits.append(float(feature.eval(kernel.as_machine_code())) / 4096)
+    assert waits[0] == pytest.approx(250, rel=0.2)
+    assert waits[1] == pytest.approx(1000, rel=0.05)  # the source asks for it

@@ -238,7 +238,7 @@ def test_nothing_of_ptx_is_loaded_for_other_kernels() -> None:
         "import sys, perfmodel as pm\n"
         "source = '__kernel void f(__global float *x, int n) { x[get_global_id(0)] = n; }'\n"
         "kernel = pm.Kernel.from_opencl(source, 'f', 'n', 64, {'x': 'n'}, n=64)\n"
-        "pm.Calibration.shipped(device='H200').predict(kernel); pm.emulate(kernel)\n"
+        "pm.Calibration.shipped(device='H200').predict(kernel.as_compiled()); pm.emulate(kernel)\n"
         "print([name for name in sys.modules if 'ptx' in name or 'cuda' in name])"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -60,9 +60,36 @@ def test_a_loop_that_was_copied_is_executed_by_its_copies_and_what_is_left_hardl
         21 STG
         22 EXIT
     """
-    blocks = originated(code(text), BLOCKS)
+    blocks = originated(code(text), BLOCKS, {1})
     assert told(blocks) == [(0, {0}, 1), (2, {1}, 2), (8, {2}, 1), (9, set(), 1), (12, {2}, 1)]
     assert [each.loop is not None for each in blocks] == [False, True, False, True, False]
+
+
+def test_accesses_say_how_many_copies_a_loop_has_where_other_instructions_became_several() -> None:
+    text = """
+        1 IADD3
+        2 IADD3
+        2 IADD3
+        10 LDG
+        11 SEL
+        11 MOV
+        11 PRMT
+        10 LDG
+        11 LOP3
+        12 ISETP
+        13 @P0 BRA 3
+        22 EXIT
+    """
+    assert told(originated(code(text), BLOCKS, {1})) == [(0, {0}, 1), (3, {1}, 2), (11, {2}, 1)]
+
+
+def test_what_is_in_no_loop_has_no_copies() -> None:
+    text = """
+        1 FSETP
+        1 FSETP
+        2 EXIT
+    """
+    assert told(originated(code(text), BLOCKS, {1})) == [(0, {0}, 1)]
 
 
 def test_what_is_left_of_a_loop_may_stand_behind_it_without_one() -> None:
@@ -78,7 +105,7 @@ def test_what_is_left_of_a_loop_may_stand_behind_it_without_one() -> None:
         21 STG
         22 EXIT
     """
-    assert told(originated(code(text), BLOCKS)) == [(0, {0}, 1), (1, {1}, 1), (4, {2}, 1)]
+    assert told(originated(code(text), BLOCKS, {1})) == [(0, {0}, 1), (1, {1}, 1), (4, {2}, 1)]
 
 
 def test_an_operation_that_becomes_several_instructions_is_no_copy() -> None:
@@ -97,7 +124,7 @@ def test_an_operation_that_becomes_several_instructions_is_no_copy() -> None:
         22 RET 8
     """
     expected = [(0, {0}, 1), (6, set(), 1), (8, {0}, 1), (10, set(), 1)]
-    assert told(originated(code(text), BLOCKS)) == expected  # the slow way, and its function
+    assert told(originated(code(text), BLOCKS, {1})) == expected  # the slow way, and its function
 
 
 def test_a_function_that_is_always_called_is_executed_as_often_as_its_call() -> None:
@@ -110,7 +137,7 @@ def test_a_function_that_is_always_called_is_executed_as_often_as_its_call() -> 
         22 SHF
         22 RET 4
     """
-    assert told(originated(code(text), BLOCKS)) == [(0, {0}, 1), (2, {1}, 1), (4, {2}, 1), (5, {1}, 1)]
+    assert told(originated(code(text), BLOCKS, {1})) == [(0, {0}, 1), (2, {1}, 1), (4, {2}, 1), (5, {1}, 1)]
 
 
 def test_lanes_that_part_are_rare() -> None:
@@ -124,8 +151,8 @@ def test_lanes_that_part_are_rare() -> None:
         10 SHFL
         11 BRA 2
     """
-    assert told(originated(code(text), BLOCKS)) == [(0, {0}, 1), (2, {1}, 1), (4, {2}, 1), (5, set(), 1)]
+    assert told(originated(code(text), BLOCKS, {1})) == [(0, {0}, 1), (2, {1}, 1), (4, {2}, 1), (5, set(), 1)]
 
 
 def test_code_without_lines_has_no_origin() -> None:
-    assert [each.origin for each in originated(code("0 MOV\n0 EXIT"), {})] == [frozenset()]
+    assert [each.origin for each in originated(code("0 MOV\n0 EXIT"), {}, set())] == [frozenset()]

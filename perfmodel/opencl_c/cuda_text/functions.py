@@ -25,7 +25,8 @@ _SAME = (
     *("exp10", "exp2", "expm1", "fabs", "floor", "lgamma", "log", "log10", "log1p", "log2", "logb", "rint", "round"),
     *("rsqrt", "sin", "sinh", "sinpi", "sqrt", "tan", "tanh", "tgamma", "trunc"),
 )
-_SAME_OF_TWO = ("atan2", "copysign", "fdim", "fmax", "fmin", "fmod", "hypot", "nextafter", "pow", "remainder")
+_SAME_OF_TWO = ("atan2", "copysign", "fdim", "fmax", "fmin", "fmod", "nextafter", "pow", "remainder")
+_HALF = ("cos", "exp", "exp10", "exp2", "log", "log10", "log2", "rsqrt", "sin", "sqrt", "tan")
 _ROUGH = ("cos", "exp", "exp10", "log", "log10", "log2", "sin", "tan")
 
 FUNCTIONS = (
@@ -37,15 +38,15 @@ FUNCTIONS = (
 #define TWO(name) \\
     CL float cl_##name(float x, float y) { return name##f(x, y); } \\
     CL double cl_##name(double x, double y) { return name(x, y); }
-#define ROUGH(name) \\
-    CL float cl_native_##name(float x) { return __##name##f(x); } \\
-    CL float cl_half_##name(float x) { return __##name##f(x); }
+#define ROUGH(name) CL float cl_native_##name(float x) { return __##name##f(x); }
+#define HALF(name) CL float cl_half_##name(float x) { return cl_##name(x); }
 """
     + "\n".join(
         [
             *(f"ONE({name})" for name in _SAME),
             *(f"TWO({name})" for name in _SAME_OF_TWO),
             *(f"ROUGH({name})" for name in _ROUGH),
+            *(f"HALF({name})" for name in _HALF),
         ]
     )
     + r"""
@@ -79,11 +80,6 @@ template <typename R, typename S> CL R cl_bits(S given) {
     CL T cl_radians(T x) { return x * (T)0.017453292519943295769; } \
     CL T cl_mad(T x, T y, T z) { return cl_fma(x, y, z); } \
     CL T cl_powr(T x, T y) { return cl_pow(x, y); } \
-    CL T cl_pown(T x, int n) { \
-        asm("mov.u32 %0, %0;" : "+r"(n)); \
-        return cl_pow(x, (T)n); \
-    } \
-    CL T cl_rootn(T x, int n) { return cl_pow(x, (T)1 / (T)n); } \
     CL T cl_maxmag(T x, T y) { \
         return cl_fabs(x) > cl_fabs(y) ? x : cl_fabs(y) > cl_fabs(x) ? y : cl_fmax(x, y); \
     } \
@@ -110,8 +106,72 @@ template <typename R, typename S> CL R cl_bits(S given) {
     CL int cl_isfinite(T x) { return isfinite(x) ? 1 : 0; }
 CL float cl_fma(float x, float y, float z) { return fmaf(x, y, z); }
 CL double cl_fma(double x, double y, double z) { return fma(x, y, z); }
+CL float cl_hypot(float x, float y) { return hypotf(x, y); }
+CL double cl_hypot(double x, double y) {
+    if (isinf(x) || isinf(y)) return __longlong_as_double(0x7ff0000000000000ll);
+    if (isnan(x) || isnan(y)) return x + y;
+    double larger = fmax(fabs(x), fabs(y)), smaller = fmin(fabs(x), fabs(y)), part = smaller / larger;
+    return larger == 0 ? larger + smaller : larger * __dsqrt_rn(fma(part, part, 1.0));
+}
+CL float cl_rounded_root(float x) { return __fsqrt_rn(x); }
+CL double cl_rounded_root(double x) { return __dsqrt_rn(x); }
+template <typename T, int N> CL T cl_largest(const T (&v)[N]) {
+    T found = cl_fabs(v[0]);
+    for (int i = 1; i < N; i++) found = found < cl_fabs(v[i]) ? cl_fabs(v[i]) : found;
+    return found;
+}
+template <typename T, int N> CL T cl_scaled_root(const T (&v)[N], T largest) {
+    T sum = cl_fabs(v[0]) / largest;
+    sum *= sum;
+    for (int i = 1; i < N; i++) {
+        T part = cl_fabs(v[i]) / largest;
+        sum = cl_fma(part, part, sum);
+    }
+    return cl_rounded_root(sum);
+}
+template <typename T, int N> CL T cl_length(const T (&v)[N]) {
+    T largest = cl_largest(v);
+    bool is_infinite = false;
+    for (int i = 0; i < N; i++) is_infinite |= isinf(v[i]);
+    if (is_infinite) return (T)__int_as_float(0x7f800000);
+    return largest == 0 ? largest : largest * cl_scaled_root(v, largest);
+}
+template <typename T, int N> CL void cl_normalize(T (&v)[N]) {
+    for (int i = 0; i < N; i++) if (isnan(v[i])) {
+        for (int j = 0; j < N; j++) v[j] = (T)__int_as_float(0x7fffffff);
+        return;
+    }
+    T largest = cl_largest(v);
+    if (largest == 0) return;
+    if (__builtin_expect(isinf(largest), 0)) {
+        T infinite = 0;
+        for (int i = 0; i < N; i++) infinite += isinf(v[i]) ? (T)1 : (T)0;
+        for (int i = 0; i < N; i++) v[i] = cl_copysign(isinf(v[i]) ? 1 / cl_rounded_root(infinite) : (T)0, v[i]);
+        return;
+    }
+    T root = cl_scaled_root(v, largest), whole = largest * root;
+    if (__builtin_expect(!isinf(whole), 1)) {
+        for (int i = 0; i < N; i++) v[i] = v[i] / whole;
+        return;
+    }
+    for (int i = 0; i < N; i++) v[i] = v[i] / root / largest;
+}
 OF_FLOATS(float, 0x1.fffffep-1f)
 OF_FLOATS(double, 0x1.fffffffffffffp-1)
+CL float cl_pown(float x, int n) {
+    asm("mov.u32 %0, %0;" : "+r"(n));
+    int most = n / 65536 * 65536;
+    return cl_pow(x, (float)most) * cl_pow(x, (float)(n - most));
+}
+CL double cl_pown(double x, int n) {
+    asm("mov.u32 %0, %0;" : "+r"(n));
+    return cl_pow(x, (double)n);
+}
+CL float cl_rootn(float x, int n) {
+    float part = 1 / (float)n;
+    return cl_pow(x, part) * cl_pow(x, fmaf(-part, (float)n, 1.0f) / (float)n);
+}
+CL double cl_rootn(double x, int n) { return cl_pow(x, 1 / (double)n); }
 CL int cl_isnormal(float x) { return isfinite(x) && fabsf(x) >= 1.17549435e-38f; }
 CL int cl_isnormal(double x) { return isfinite(x) && fabs(x) >= 2.2250738585072014e-308; }
 CL int cl_signbit(float x) { return __float_as_int(x) < 0; }
@@ -135,17 +195,14 @@ CL double cl_sincos_1(double x) { return cos(x); }
 CL float cl_nan(unsigned int n) { return __uint_as_float(0x7fc00000u | n); }
 CL double cl_nan(unsigned long long n) { return __longlong_as_double(0x7ff8000000000000ull | n); }
 CL float cl_native_exp2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
-CL float cl_half_exp2(float x) { return cl_native_exp2(x); }
 CL float cl_native_powr(float x, float y) { return __powf(x, y); }
-CL float cl_half_powr(float x, float y) { return __powf(x, y); }
+CL float cl_half_powr(float x, float y) { return cl_powr(x, y); }
 CL float cl_native_divide(float x, float y) { return __fdividef(x, y); }
-CL float cl_half_divide(float x, float y) { return __fdividef(x, y); }
+CL float cl_half_divide(float x, float y) { return x / y; }
 CL float cl_native_recip(float x) { return __fdividef(1.0f, x); }
-CL float cl_half_recip(float x) { return __fdividef(1.0f, x); }
+CL float cl_half_recip(float x) { return 1.0f / x; }
 CL float cl_native_rsqrt(float x) { return rsqrtf(x); }
-CL float cl_half_rsqrt(float x) { return rsqrtf(x); }
 CL float cl_native_sqrt(float x) { return sqrtf(x); }
-CL float cl_half_sqrt(float x) { return sqrtf(x); }
 #define OF_WHOLE(T, U, BITS) \
     CL T cl_max(T x, T y) { return x > y ? x : y; } \
     CL T cl_min(T x, T y) { return x < y ? x : y; } \
@@ -235,6 +292,7 @@ CL void cl_atomic_store(float *at, float given) { *(volatile float *)at = given;
 KNOWN = frozenset(re.findall(r"\bcl_(\w+)\(", FUNCTIONS)) | {
     *_SAME,
     *_SAME_OF_TWO,
-    *(f"{prefix}_{name}" for prefix in ("native", "half") for name in _ROUGH),
+    *(f"native_{name}" for name in _ROUGH),
+    *(f"half_{name}" for name in _HALF),
 }
 """The functions that are there, dots in their names as ``_``."""

@@ -18,7 +18,7 @@ from perfmodel.opencl_c.cuda_text.values import Numbers, Values
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.origins import Origins
 from perfmodel.opencl_c.static.constant_tables import bytes_of
-from perfmodel.opencl_c.static.unrolling import Unrolling
+from perfmodel.opencl_c.static.unrolling import STAYS, Unrolling
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import (
     BOOL,
@@ -38,6 +38,10 @@ from perfmodel.opencl_c.visitor import Dispatch
 _PLACE = re.compile(r"(\.loc\s+1|inlined_at 1) (\d+) (\d+)")
 
 
+_NOT_COPIED = '.pragma "nounroll";'
+"""Keeps the assembler, too, from copying a loop."""
+
+
 @dataclass(frozen=True)
 class CudaText:
     """Holds a kernel as CUDA C++.
@@ -46,16 +50,18 @@ class CudaText:
         name: of the kernel there.
         lines: of the kernel's source, by those of the text.
         parameters: positions of the kernel's parameters that it has there, too; those in local memory are variables.
+        is_left: whether the compiler is to leave loops as they are which the assembler may copy.
     """
 
     text: str
     name: str
     parameters: tuple[int, ...]
     lines: Mapping[int, int]
+    is_left: bool
 
     def with_places(self, ptx: str) -> str:
         """Returns PTX of the text with lines of the kernel's source; a column is then the line of the text."""
-        return _PLACE.sub(self._place, ptx)
+        return _PLACE.sub(self._place, ptx.replace(_NOT_COPIED, "") if self.is_left else ptx)
 
     def _place(self, found: re.Match[str]) -> str:
         line = int(found[2])
@@ -91,6 +97,7 @@ class _Printer:
         self.objects = {each: f"o{number}" for number, each in enumerate(kernel.objects)}
         self.labels: dict[str, str] = {}
         self.unrolling = Unrolling(KernelOperations(kernel), Origins(kernel.body), ())
+        self.is_left = False
         self.line = 0
         self.sources: list[int] = []
         self.values = Values(self.emit, self.registers, self.objects, axes, is_relaxed)
@@ -129,7 +136,8 @@ class _Printer:
         top = "\n".join([FUNCTIONS, *before, head, *inside])
         text = "\n".join([top, *self.lines, "}"]) + "\n"
         lines = dict(enumerate(self.sources, start=top.count("\n") + 2))
-        return CudaText(text, "printed", tuple(positions), lines)
+        is_asked = any(loop.unroll == STAYS for loop in walks.loops(self.kernel.body))
+        return CudaText(text, "printed", tuple(positions), lines, self.is_left and not is_asked)
 
     # --- declarations
 
@@ -232,6 +240,7 @@ class _Printer:
         if loop.unroll is not None:
             self.emit(f"#pragma unroll {loop.unroll or ''}".rstrip())
         elif self.unrolling.stays(loop):
+            self.is_left = True
             self.emit("#pragma unroll 1")
         (condition,) = self.registers[loop.condition]
         around, self.values.is_conditional = self.values.is_conditional, False

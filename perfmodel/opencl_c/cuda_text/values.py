@@ -288,20 +288,24 @@ class Values:
             return f"cl_fabs({numbers[0]})"
         if node.function.startswith("fast_"):
             return f"cl_sqrt({self._dot(node.type, numbers, numbers)})"
-        ending = "f" if name_of(node.type) == "float" else ""
-        name = {2: "hypot", 3: "norm3d", 4: "norm4d"}.get(len(numbers))
-        return f"{name}{ending}({', '.join(numbers)})" if name else f"cl_sqrt({self._dot(node.type, numbers, numbers)})"
+        return f"cl_length({self._table(node.type, numbers)})"
 
     def _normalized(self, node: low.Call, numbers: Numbers) -> Numbers:
         element = element_of(node.type)
         if len(numbers) == 1:
             return [f"cl_sign({numbers[0]})"]
-        ending = "f" if name_of(element) == "float" else ""
-        name = {2: "rhypot", 3: "rnorm3d", 4: "rnorm4d"}.get(len(numbers))
-        plain = f"cl_rsqrt({self._dot(element, numbers, numbers)})"
-        is_plain = node.function.startswith("fast_") or name is None
-        scale = self.held(element, plain if is_plain else f"{name}{ending}({', '.join(numbers)})")
-        return [f"{each} * {scale}" for each in numbers]
+        if node.function.startswith("fast_"):
+            scale = self.held(element, f"cl_rsqrt({self._dot(element, numbers, numbers)})")
+            return [f"{each} * {scale}" for each in numbers]
+        table = self._table(element, numbers)
+        self.emit(f"cl_normalize({table});")
+        return [f"{table}[{place}]" for place in range(len(numbers))]
+
+    def _table(self, element: Type, numbers: Numbers) -> str:
+        """Returns the name of an array of some numbers."""
+        self.made += 1
+        self.emit(f"{name_of(element)} v{self.made}[{len(numbers)}] = {{{', '.join(numbers)}}};")
+        return f"v{self.made}"
 
     def _shuffled(self, node: low.Call, given: list[Numbers]) -> Numbers:
         *vectors, places = given

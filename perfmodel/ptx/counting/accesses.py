@@ -25,6 +25,7 @@ from perfmodel.ptx.counting.regions import over_grid
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.counting.vector_loads import with_vectors
 from perfmodel.ptx.counting.waits import Waits
+from perfmodel.ptx.counting.written_out import places_of, steps_of
 from perfmodel.ptx.dataflow import BULK, LOADS, STORES, address_of, read, written
 from perfmodel.ptx.syntax import Instruction, Register, Special, Symbol
 
@@ -167,9 +168,11 @@ class AccessCounter:
         known = [count.recorded for _, count in same if count.recorded is not None]
         recorded = partial(_added_up, known) if known else None
         level = min(count.level for _, count in same)
+        strides, numbers = self._written_out([access.addresses for access, _ in same], first, copies)
         return replace(
             first,
-            loop_strides={name: step and step.scaled(1 / copies) for name, step in first.loop_strides.items()},
+            loop_strides=strides,
+            copies=numbers,
             executions=executions,
             rounds=added(rounds, with_subgroups),
             recorded=recorded,
@@ -182,6 +185,20 @@ class AccessCounter:
             passes=_mean([(count.executions, count.passes) for _, count in same]),
             contention=mean_contention((float(each.executions.workitem({})), each.contention) for _, each in same),
         )
+
+    def _written_out(
+        self, same: Sequence[AccessAddresses], first: AccessCount, copies: int
+    ) -> tuple[dict[str, QuasiPolynomial | None], tuple[int, ...]]:
+        """Returns the strides of loops around an access, those included that copies of it stand for, and how often
+        these go round."""
+        places = None if self.code.kernel.is_of_tiles else places_of(same)  # a tile is no loop
+        steps = None if places is None else steps_of(places)
+        if steps is None:
+            return {name: step and step.scaled(1 / copies) for name, step in first.loop_strides.items()}, ()
+        within = {
+            f"{number} copies, {depth}": _stride(step, first.bits // 8) for depth, (step, number) in enumerate(steps)
+        }
+        return {**first.loop_strides, **within}, tuple(number for _, number in steps)
 
     def _count(self, access: CountedAccess) -> AccessCount:
         instruction, addresses = access.instruction, access.addresses

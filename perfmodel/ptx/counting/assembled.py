@@ -60,7 +60,8 @@ def as_assembled(counts: KernelCounts, launch: EmulatedLaunch, code: Sequence[In
     for block in launch.code.flow.blocks:
         for each in (*block.instructions, *filter(None, [block.ending])):
             lines[each.line].add(block.number)
-    blocks = originated(code, {line: frozenset(numbers) for line, numbers in lines.items()})
+    looped = frozenset(number for loop in launch.code.flow.loops for number in loop.blocks)
+    blocks = originated(code, {line: frozenset(numbers) for line, numbers in lines.items()}, looped)
     alone = _alone(launch, blocks)
     factors = {}
     for space, waits in alone.waits.items():
