@@ -137,7 +137,13 @@ class _Printer:
         text = "\n".join([top, *self.lines, "}"]) + "\n"
         lines = dict(enumerate(self.sources, start=top.count("\n") + 2))
         is_asked = any(loop.unroll == STAYS for loop in walks.loops(self.kernel.body))
-        return CudaText(text, "printed", tuple(positions), lines, self.is_left and not is_asked)
+        return CudaText(
+            text=text,
+            name="printed",
+            parameters=tuple(positions),
+            lines=lines,
+            is_left=self.is_left and not is_asked,
+        )
 
     # --- declarations
 
