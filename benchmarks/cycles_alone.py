@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import perfmodel as pm
 from benchmarks.cuda_kernels.twins import Twin
-from benchmarks.loads_under_way import RESTRICT, by_text, machine_code_here, tell
+from benchmarks.loads_under_way import RESTRICT, assembled_here, by_text, tell
 from perfmodel.sass.machine_code import MachineCode
 from perfmodel.sass.waiting import GLOBAL, LOCAL, cycles_of_trip
 
@@ -105,7 +105,7 @@ def compared() -> Iterator[tuple[str, float, float, float]]:
             for language, word in RESTRICT.items()
         }
         cuda = twins["cuda"].cuda()
-        code = machine_code_here(cuda)
+        code = assembled_here(cuda)
         cycles, instructions = of_machine(code)
         yield name, cycles, of_rules(cuda, instructions), of_rules(twins["opencl"].opencl(), instructions)
 

@@ -11,13 +11,11 @@ fit.
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from collections.abc import Iterator
 
 import perfmodel as pm
+from benchmarks.kernels_compared import compared
 from perfmodel.basics.tables import grid
-from perfmodel.modelling.predictor import CalibratedModel
 
 GROUP, GROUPS, TRIPS, CHAINS = 1024, 264, 2048, 8
 OPERATIONS = {
@@ -105,26 +103,17 @@ def kernels() -> Iterator[tuple[str, pm.Kernel]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="what instructions take of schedulers and pipes")
-    parser.add_argument("--device", required=True, help="what measured the times, or is to do it")
-    parser.add_argument("--store", required=True, help="where they are kept")
-    parser.add_argument("--predict", default="h200", help="the device that the calibration is of (default: h200)")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
     found = list(kernels())
-    every = [kernel for _, kernel in found]
-    model = pm.Model("f_cl_wall_time", "p_launch * f_sync_kernel_launch")
-    table = pm.measure(every, model, device=arguments.device, store=arguments.store, progress=False)
-    seconds = dict(zip([kinds for kinds, _ in found], table["f_cl_wall_time"].tolist(), strict=True))
-    calibration = pm.Calibration.shipped(device=arguments.predict)
-    predicted = [float(each.seconds or 0.0) for each in CalibratedModel("gpu", calibration).predict(every)]
+    names = [kinds for kinds, _ in found]
+    times = compared([kernel for _, kernel in found], "what instructions take of schedulers and pipes")
+    seconds = dict(zip(names, times.measured, strict=True))
     lines = []
-    for (kinds, _), said in zip(found, predicted, strict=True):
+    for kinds, said in zip(names, times.predicted, strict=True):
         took = seconds[kinds]
         alone = [seconds[kind] for kind in kinds.split(" + ")]
         each = [f"{time / seconds['FFMA']:.2f}" for time in (took, max(alone), sum(alone), said)]
         lines.append([kinds, *each, f"{said / took:.2f}"])
-    print(f"{table.attrs['device']['name']}, times as many times that of as many single-precision multiply-adds\n")
+    print(f"{times.device}, times as many times that of as many single-precision multiply-adds\n")
     print(grid(["instructions", "measured", "longer alone", "both alone", "predicted", "predicted / measured"], lines))
 
 

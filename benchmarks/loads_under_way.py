@@ -21,8 +21,7 @@ import perfmodel as pm
 from benchmarks.cuda_kernels.twins import Twin
 from perfmodel.basics.tables import grid
 from perfmodel.kernels.ptx_program import PtxProgram
-from perfmodel.sass import machine_code
-from perfmodel.sass.machine_code import MachineCode
+from perfmodel.sass.machine_code import MachineCode, machine_code_here
 from perfmodel.sass.waiting import GLOBAL, waits_of_trip
 
 RAW = argparse.RawDescriptionHelpFormatter
@@ -148,14 +147,14 @@ def compared() -> Iterator[tuple[str, float, float, float]]:
             for language in RESTRICT
         }
         cuda = twins["cuda"].cuda()
-        code = machine_code_here(cuda)
+        code = assembled_here(cuda)
         yield name, of_machine(looping, code), of_rules(cuda, looping), of_rules(twins["opencl"].opencl(), looping)
 
 
-def machine_code_here(kernel: pm.Kernel) -> MachineCode:
+def assembled_here(kernel: pm.Kernel) -> MachineCode:
     """Returns what NVIDIA's assembler makes of a kernel of CUDA C++; ends the program where it is not installed."""
     assert isinstance(kernel.program, PtxProgram)
-    code = machine_code.machine_code_here(kernel.program.text, kernel.program.entry)
+    code = machine_code_here(kernel.program.text, kernel.program.entry)
     if code is None:
         raise SystemExit("NVIDIA's assembler is not here: install the extras nvidia and sass of perfmodel")
     return code

@@ -10,13 +10,11 @@ what `perfmodel.counting.atomics` says of operations; they join no fit.
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from collections.abc import Iterator
 
 import perfmodel as pm
+from benchmarks.kernels_compared import compared
 from perfmodel.basics.tables import grid
-from perfmodel.modelling.predictor import CalibratedModel
 
 GROUP, TIMES = 256, 8
 ITEMS, ITEMS_OF_LOOPS = 2**18, 2**14
@@ -86,25 +84,14 @@ def kernels() -> Iterator[tuple[str, str, int, pm.Kernel]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="what atomics of each kind take, measured and predicted")
-    parser.add_argument("--device", required=True, help="what measured the times, or is to do it")
-    parser.add_argument("--store", required=True, help="where they are kept")
-    parser.add_argument("--predict", default="h200", help="the device that the calibration is of (default: h200)")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
     found = list(kernels())
-    every = [kernel for *_, kernel in found]
-    model = pm.Model("f_cl_wall_time", "p_launch * f_sync_kernel_launch")
-    table = pm.measure(every, model, device=arguments.device, store=arguments.store, progress=False)
-    seconds = table["f_cl_wall_time"].tolist()
-    calibration = pm.Calibration.shipped(device=arguments.predict)
-    predicted = [float(each.seconds or 0.0) for each in CalibratedModel("gpu", calibration).predict(every)]
+    times = compared([kernel for *_, kernel in found], "what atomics of each kind take, measured and predicted")
     lines = []
-    for (operation, memory, places, _), took, said in zip(found, seconds, predicted, strict=True):
+    for (operation, memory, places, _), took, said in zip(found, times.measured, times.predicted, strict=True):
         updates = TIMES * (ITEMS_OF_LOOPS if "loop" in operation else ITEMS)
         each = [f"{1e12 * time / updates:.3g}" for time in (took, said)]
         lines.append([operation, memory, str(places), *each, f"{said / took:.2f}"])
-    print(f"{table.attrs['device']['name']}, picoseconds for each update\n")
+    print(f"{times.device}, picoseconds for each update\n")
     print(grid(["update", "memory", "places", "measured", "predicted", "ratio"], lines))
 
 

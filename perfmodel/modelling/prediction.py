@@ -188,15 +188,15 @@ def predicted_seconds(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, A
     found = calibration.quick.seconds(calibration.model, calibration.parameters, kernel, sizes, slowly, counted)
     if found is not None:
         return np.asarray(found)
-    of_array = _seconds_in_blocks(calibration, kernel, sizes)
-    return predict(calibration, kernel, sizes).seconds if of_array is None else of_array
+    form = counted_form(calibration, kernel, sizes)
+    of_array = _seconds_in_blocks(calibration, form, sizes)
+    return predict(calibration, form, sizes).seconds if of_array is None else of_array
 
 
-def _seconds_in_blocks(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Floats | None:
+def _seconds_in_blocks(calibration: Fitted, counted: Kernel, sizes: Mapping[str, ArrayLike]) -> Floats | None:
     """Returns the seconds at arrays of sizes; None where features are better known at single ones, or count no work."""
     model, compiled = calibration.model, calibration.model.string.compile()
     is_work = not model.work
-    counted = counted_form(calibration, kernel, sizes)
     bound = counted.bind(sizes)
     if not any(np.ndim(size) for size in bound.values()):
         return None

@@ -88,13 +88,14 @@ class MachineCode:
 
 def machine_code(text: str, entry: str, target: str = "") -> MachineCode:
     """Returns the machine code of a kernel of PTX text; see `perfmodel.sass.toolchain.assembled`."""
-    return _machine_code(text, entry, target or target_of(text))
+    target = target or target_of(text)
+    return of_listing(assembled(text, entry, target), entry, target)
 
 
 def machine_code_here(text: str, entry: str, target: str = "") -> MachineCode | None:
     """Returns the machine code of a kernel of PTX text; None where the assembler is missing, does not take the text, as
     one of an old toolkit, or does not end."""
-    return _machine_code_or_none(text, entry, target or target_of(text)) if is_installed() else None
+    return _machine_code_or_none(text, entry, target) if is_installed() else None
 
 
 @lru_cache(maxsize=64)
@@ -103,11 +104,6 @@ def _machine_code_or_none(text: str, entry: str, target: str) -> MachineCode | N
     with suppress(SourceError, KernelError):
         return machine_code(text, entry, target)
     return None
-
-
-@lru_cache(maxsize=64)
-def _machine_code(text: str, entry: str, target: str) -> MachineCode:
-    return of_listing(assembled(text, entry, target), entry, target)
 
 
 def of_listing(told: Assembled, entry: str, target: str) -> MachineCode:

@@ -26,8 +26,8 @@ precision, and 4 for special functions and conversions; and of the scheduler its
 them (docs/results/issue-rates-nvidia-h200-aa3198); the CUDA C++ Programming Guide (throughput of native arithmetic
 instructions, compute capability 9.0) has 16 conversions a cycle where 4 were found."""
 _TIMES = {
-    **dict.fromkeys(("FFMA", "FMUL", "FADD", "HFMA2", "HADD2", "HMUL2", "FSWZADD"), 0.25),
-    **dict.fromkeys(("FFMA32I", "FMUL32I", "FADD32I"), 0.25),
+    **dict.fromkeys(("FFMA", "FMUL", "FADD", "FFMA32I", "FMUL32I", "FADD32I", "FSWZADD"), 0.25),
+    **dict.fromkeys(("HFMA2", "HADD2", "HMUL2"), 0.25),
     "HADD2.F32": 1.0,
     **dict.fromkeys(("IMAD.WIDE", "IMAD.HI"), 2.0),
 }

@@ -36,8 +36,6 @@ from perfmodel.opencl_c.types import (
 from perfmodel.opencl_c.visitor import Dispatch
 
 _PLACE = re.compile(r"(\.loc\s+1|inlined_at 1) (\d+) (\d+)")
-
-
 _NOT_COPIED = '.pragma "nounroll";'
 """Keeps the assembler, too, from copying a loop."""
 
