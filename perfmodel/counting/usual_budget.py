@@ -11,6 +11,9 @@ from perfmodel.basics.errors import KernelError
 USUAL = 1.0
 """The budget of kernels of which nothing else is said."""
 
+MOST_BUDGETS = 15
+"""So many times the work of a budget loops go on for that data, or a kernel's own state, end."""
+
 
 def checked(budget: Any) -> float:
     """Returns a budget as a number.

@@ -31,7 +31,7 @@ from perfmodel.kernels.given_source import (
 )
 from perfmodel.kernels.inclusion import included
 from perfmodel.kernels.ptx_program import PtxProgram
-from perfmodel.kernels.size_expression import Extent
+from perfmodel.kernels.size_expression import Extent, axes_of
 from perfmodel.kernels.struct_pointers import how_to_give
 from perfmodel.kernels.struct_words import StructWords, listed_words
 from perfmodel.ptx.code import code_of
@@ -136,16 +136,13 @@ class CompiledKernel:
             return PtxProgram(*launch, list(said), shared, assumptions)
         arrays = {name: said_of_array(repr(name), str(said[name])) for name in said if self._is_in_words(name, said)}
         elements = {**said, **{name: self.sized(name, each) for name, each in arrays.items()}}
-        sizes = names_in([*_axes(grid), *_axes(block), shared, assumptions])
+        extents = [*axes_of("grid", self.name, grid), *axes_of("block", self.name, block)]
+        sizes = names_in([*extents, shared, assumptions])
         return PtxProgram(*launch, declared_arguments(self, elements, sizes), shared, assumptions, arrays)
 
     def _is_in_words(self, name: str, args: Mapping[str, Any]) -> bool:
         said = args[name]
         return name in self.words and isinstance(said, str) and (":" in said or said.endswith(".npy"))
-
-
-def _axes(given: Extent | Sequence[Extent]) -> Sequence[Extent]:
-    return given if isinstance(given, list | tuple) else [given]  # type: ignore[list-item]
 
 
 def cuda_kernel(

@@ -27,7 +27,7 @@ from perfmodel.kernels.arguments import (
     scalars_of,
     whole_numbers,
 )
-from perfmodel.kernels.size_expression import Extent, SizeExpression, check_sizes, conditions_of
+from perfmodel.kernels.size_expression import Extent, SizeExpression, axes_of, check_sizes, conditions_of
 
 A = TypeVar("A", bound=Array | Derived)
 
@@ -155,9 +155,7 @@ class DeclaredProgram(ABC):
         return str(np.dtype(declared.dtype).name)
 
     def _axes(self, role: str, given: Extent | Sequence[Extent]) -> tuple[SizeExpression, ...]:
-        if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-            return (self._expression(role, given),)  # type: ignore[arg-type]  # bytes are refused there
-        return tuple(self._expression(role, axis) for axis in given)
+        return tuple(self._expression(role, axis) for axis in axes_of(role, self.name, given))
 
     def _expression(self, role: str, given: Extent) -> SizeExpression:
         return SizeExpression(f"{role} of kernel {self.name!r}", given, self.sizes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -162,21 +162,6 @@ def _said(name: str, text: str) -> Given:
         assert said.array is not None
         return _array(said.array.dtype.name, said.array.shape, said.array)
     return GivenNumber(expression=text.strip())
-
-
-def axes_of(what: str, kernel: str, given: Any) -> tuple[int | str, ...]:
-    """Returns the extents of a launch by axis, of which one may be given by itself.
-
-    Raises:
-        KernelError: for what gives none.
-    """
-    if isinstance(given, int | str):
-        return (given,)
-    if isinstance(given, bytes) or not isinstance(given, Iterable):
-        raise KernelError(
-            f"{what} of kernel {kernel!r} cannot be {given!r:.40}; give whole numbers or expressions by axis"
-        )
-    return tuple(given)
 
 
 def names_in(expressions: Sequence[int | str]) -> tuple[str, ...]:

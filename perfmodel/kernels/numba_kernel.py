@@ -14,14 +14,13 @@ from perfmodel.kernels.given_arguments import (
     GivenArray,
     GivenNumber,
     GivenTiles,
-    axes_of,
     by_name,
     given,
     names_in,
 )
 from perfmodel.kernels.numba_compiler import compiled, function_of, types_of_numba
 from perfmodel.kernels.ptx_program import PtxProgram
-from perfmodel.kernels.size_expression import Extent
+from perfmodel.kernels.size_expression import Extent, axes_of
 from perfmodel.ptx.code import code_of
 from perfmodel.ptx.parameters import parameters_of
 

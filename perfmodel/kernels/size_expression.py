@@ -31,6 +31,24 @@ Extent = int | str
 """A number or size expression as people write it."""
 
 
+def axes_of(what: str, kernel: str, given: Any) -> tuple[Extent, ...]:
+    """Returns the extents of a kernel's launch by axis, of which one may be given by itself.
+
+    Args:
+        what: these extents are, such as its grid; for errors.
+
+    Raises:
+        KernelError: for what gives none.
+    """
+    if isinstance(given, int | str | np.integer):
+        return (given,)  # type: ignore[return-value]  # numbers of numpy are taken as Python's are
+    if isinstance(given, bytes) or not isinstance(given, Sequence):
+        raise KernelError(
+            f"{what} of kernel {kernel!r} cannot be {given!r:.40}; write whole numbers or expressions by axis"
+        )
+    return tuple(given)
+
+
 class SizeExpression:
     """A whole number that follows from sizes, those of structs as C writes them; `role` says of what, for errors.
 

@@ -14,7 +14,6 @@ from perfmodel.kernels.given_arguments import (
     GivenArray,
     GivenNumber,
     GivenTiles,
-    axes_of,
     by_name,
     given,
     names_in,
@@ -22,7 +21,7 @@ from perfmodel.kernels.given_arguments import (
     with_numbers,
 )
 from perfmodel.kernels.ptx_program import PtxProgram
-from perfmodel.kernels.size_expression import Extent
+from perfmodel.kernels.size_expression import Extent, axes_of
 from perfmodel.kernels.triton_compiler import Decorated, TritonText, backend_of, compiled, undecorated
 from perfmodel.ptx.code import code_of
 from perfmodel.ptx.parameters import Parameter, parameters_of

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
+from math import prod
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -223,9 +224,23 @@ def evaluate_all(
     """Evaluates several features as `evaluate` does each; counts that they share are evaluated only once."""
     counted = counted_functions(features, kernel, bound)
     values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
-    return {
-        name: values[name] if name in values else _one_by_one(name, f, kernel, bound) for name, f in features.items()
-    }
+    left = {name: found for name, found in features.items() if name not in values}
+    shape = np.broadcast_shapes(*(np.shape(size) for size in bound.values()))
+    if shape and left:
+        values |= _size_by_size(left, kernel, bound, shape)
+    elif left:
+        here = kernel.at(**{name: int(size) for name, size in bound.items()})
+        values |= {name: np.array(number(found, here, name)) for name, found in left.items()}
+    return {name: values[name] for name in features}
+
+
+def _size_by_size(
+    features: Mapping[str, Feature], kernel: Kernel, bound: Mapping[str, NDArray[Any]], shape: tuple[int, ...]
+) -> dict[str, NDArray[np.float64]]:
+    """Evaluates features at one size after the other, each of which is counted once for all of them."""
+    flat = {name: np.broadcast_to(size, shape).ravel() for name, size in bound.items()}
+    rows = [evaluate_all(features, kernel, {name: size[i] for name, size in flat.items()}) for i in range(prod(shape))]
+    return {name: np.array([row[name] for row in rows], float).reshape(shape) for name in features}
 
 
 def counted_functions(
@@ -311,14 +326,6 @@ def _general_counts(kernel: Kernel, constant: Mapping[str, int], subgroup_size: 
             if knows_all and here.footprints_at(sizes) == general.footprints_at(sizes):
                 return general
     return None
-
-
-def _one_by_one(name: str, found: Feature, kernel: Kernel, bound: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-    shape = np.broadcast_shapes(*(np.shape(size) for size in bound.values()))
-    flat = {each: np.broadcast_to(size, shape).ravel() for each, size in bound.items()}
-    count = int(np.prod(shape, dtype=np.int64))
-    kernels = (kernel.at(**{each: int(size[i]) for each, size in flat.items()}) for i in range(count))
-    return np.array([number(found, k, name) for k in kernels]).reshape(shape)
 
 
 def number(found: Feature, kernel: Kernel, name: str = "") -> float:

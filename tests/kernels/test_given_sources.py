@@ -163,7 +163,7 @@ def test_a_mistake_in_a_source_for_both_languages_stays_its_own() -> None:
         ({"grid": (1, 70000)}, "kernel 'k' has 70000 blocks along axis 1; NVIDIA's GPUs take up to 65535"),
         ({"grid": 2**31}, "kernel 'k' has 2147483648 blocks along axis 0; NVIDIA's GPUs take up to 2147483647"),
         ({"grid": 0}, "which is empty along axis 0; enlarge it"),
-        ({"grid": float("nan")}, "grid of kernel 'k' cannot be 'nan'; write whole numbers and sizes"),
+        ({"grid": float("nan")}, "grid of kernel 'k' cannot be nan; write whole numbers or expressions by axis"),
         ({"name": 3}, "3 names no kernel; give its name in the source as text, or None for the only one"),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.counting.usual_budget import MOST_BUDGETS
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.emulation.access_handlers import Handler
@@ -36,11 +37,9 @@ from perfmodel.opencl_c.types import Pointer, Vector, element_of
 
 _TWICE = 2048
 """Numpy takes twice as long for so many lanes as for one."""
-MOST_BUDGETS = 15
-"""Loops that data or their own state end go on for so many times the work after which iterations of others stand for
-the rest."""
 LEAST_WORK = 3_000_000
-"""They go on for so much work in any case, some twenty seconds: a public hash of 10,000 accesses takes most of it."""
+"""Loops that data or their own state end go on for so much work in any case, some twenty seconds: a public hash of
+10,000 accesses takes most of it."""
 _UNLIMITED = 1e15
 """Stands for work without a limit, so that what was done of it is known."""
 _MOST_LANES = 1 << 20

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
+from perfmodel.counting.usual_budget import MOST_BUDGETS
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import EXIT, Block
 from perfmodel.ptx.dataflow import registers_in, written
@@ -24,8 +25,6 @@ from perfmodel.ptx.types import TYPES
 
 MOST_STEPS = 500_000
 """So many basic blocks may be executed before an endless loop is assumed."""
-MOST_BUDGETS = 15
-"""Counting goes on for so many budgets where data or a kernel's own state end loops."""
 MORE = 0.1
 """After so much more of the budget, loops are cut into half as many parts."""
 LANES = 3000

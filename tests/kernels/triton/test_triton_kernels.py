@@ -153,7 +153,7 @@ class TestCalls:
     @pytest.mark.parametrize(
         ("grid", "keywords", "said"),
         [
-            (None, {}, "grid of kernel 'vector_add' cannot be None; give whole numbers or expressions by axis"),
+            (None, {}, "grid of kernel 'vector_add' cannot be None; write whole numbers or expressions by axis"),
             (2.5, {}, "grid of kernel 'vector_add' cannot be 2.5; give whole numbers"),
             (b"4", {}, "grid of kernel 'vector_add' cannot be b'4'; give whole numbers"),
             (lambda meta: 1 / 0, {}, "the grid of kernel 'vector_add' fails on what is given"),
