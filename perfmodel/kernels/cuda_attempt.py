@@ -8,14 +8,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perfmodel.kernels import thrust_headers
-from perfmodel.kernels.cuda_declarations import (
+from perfmodel.kernels.cuda_declarations import Outline, outline_of
+from perfmodel.kernels.cuda_host import (
+    HEADERS,
+    HOST_TYPES,
+    NAMES_OF_HOST_TYPES,
+    ONE_ABS,
+    PRE_INCLUDED,
+    UNMASKED,
+    is_for_the_host,
+    stand_in,
+)
+from perfmodel.kernels.cuda_omissions import (
     code_of_kernel,
     with_plain_lambdas,
     without,
     without_refusals,
     without_unmentioned,
 )
-from perfmodel.kernels.cuda_host import HEADERS, ONE_ABS, PRE_INCLUDED, UNMASKED, is_for_the_host, stand_in
 from perfmodel.kernels.hip_headers import HIP_HEADERS
 
 _OF_THE_SYSTEM = ("-D__linux__=1", "-D__linux=1", "-D__unix__=1")
@@ -25,10 +35,15 @@ _WORDS_OF_GCC = (
     *("-D__inline__=inline", "-D__inline=inline", "-D__const=const", "-D__signed__=signed"),
 )
 _OF_NVCC = "-D__NVCC__=1"
+_OF_HOST = "|".join(NAMES_OF_HOST_TYPES)
 _INCLUDED_BY_OTHERS: Mapping[re.Pattern[str], Sequence[str]] = {
     # names of std, or std itself
     re.compile(r'"std"|^qualified name is not allowed'): ("limits", "utility", "algorithm", "functional"),
     re.compile('more than one instance of overloaded function "abs"'): (ONE_ABS,),
+    re.compile(
+        rf'namespace "std" has no member (?:\w+ )?"(?:{_OF_HOST})"|"cuda::std::\w+::(?:{_OF_HOST})<.*not allowed'
+    ): (HOST_TYPES,),
+    re.compile(r'namespace "std" has no member (?:\w+ )?"string"'): ("string",),
     re.compile(r'identifier "__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)" is undefined'): (UNMASKED,),
 }
 """Headers that programs have without including them themselves, by the compiler's words where one is missing."""
@@ -70,14 +85,14 @@ class Attempt:
         folders: of the headers that come with the compiler.
 
     Attributes:
-        text: the source as it is compiled next; `headers` by their names, and `options` as well.
+        outline: the source as it is compiled next; `headers` by their names, and `options` as well.
     """
 
     def __init__(
         self, source: str, name: str, options: Sequence[str], absent: Sequence[str], folders: Sequence[str]
     ) -> None:
         self.source, self.name = source, name
-        self.text = code_of_kernel(source, name)
+        self.outline = code_of_kernel(outline_of(source), name)
         self.headers = {**HEADERS, **{each: stand_in(each) for each in absent}}
         self.options = [*options, "-default-device", *_WORDS_OF_GCC, *_OF_THE_SYSTEM]
         self.options += _included_first(PRE_INCLUDED)
@@ -105,8 +120,7 @@ class Attempt:
 
     def shorten(self) -> bool:
         """Leaves out what the kernel doesn't mention, after the compiler crashed; returns whether there was such."""
-        left = without_unmentioned(self.text, self.name)
-        return self._take(left)
+        return self._take(without_unmentioned(self.outline, self.name))
 
     def _without_missing_headers(self, mistakes: Sequence[_Mistake]) -> bool:
         return self._replace([header for each in mistakes for header in _NOT_FOUND.findall(each.words)])
@@ -121,7 +135,7 @@ class Attempt:
 
     def _without_thrust(self, mistakes: Sequence[_Mistake]) -> bool:
         """Replaces what a header of the compiler's own needs of Thrust."""
-        named = (each for each in _INCLUDED.findall(self.text) if each.startswith("thrust/"))
+        named = (each for each in _INCLUDED.findall(self.outline.source) if each.startswith("thrust/"))
         thrust = [each for each in named if each not in self.headers and each not in thrust_headers.UNDERSTOOD]
         if not thrust or not any(each.file.startswith(self._folders) for each in mistakes):
             return False
@@ -137,27 +151,29 @@ class Attempt:
         return False
 
     def _with_plain_lambdas(self, mistakes: Sequence[_Mistake]) -> bool:
-        return any(_OF_LAMBDAS in each.words for each in mistakes) and self._take(with_plain_lambdas(self.text))
+        return any(_OF_LAMBDAS in each.words for each in mistakes) and self._take(
+            outline_of(with_plain_lambdas(self.outline.source))
+        )
 
     def _without_refusals(self, mistakes: Sequence[_Mistake]) -> bool:
         refused = bool(self.not_found) and any("#error directive" in each.words for each in mistakes)
-        return refused and self._take(without_refusals(self.text))
+        return refused and self._take(outline_of(without_refusals(self.outline.source)))
 
     def _without_mistakes(self, mistakes: Sequence[_Mistake]) -> bool:
-        if self._take(without(self.text, [(each.file, each.line) for each in mistakes], self.name)):
+        if self._take(without(self.outline, [(each.file, each.line) for each in mistakes], self.name)):
             return True
         if "__NVCC__" not in self.source or _OF_NVCC in self.options:
             return False
         self.options.append(_OF_NVCC)
-        self.text = code_of_kernel(self.source, self.name)
+        self.outline = code_of_kernel(outline_of(self.source), self.name)
         return True
 
     def _replace(self, headers: Sequence[str]) -> bool:
         self.headers.update({each: stand_in(each) for each in headers})
         return bool(headers)
 
-    def _take(self, text: str | None) -> bool:
-        changed = text is not None and text != self.text
-        if text is not None:
-            self.text = text
-        return changed
+    def _take(self, outline: Outline | None) -> bool:
+        if outline is None or outline.source == self.outline.source:
+            return False
+        self.outline = outline
+        return True

@@ -93,7 +93,7 @@ def _compile_kernel_alone(
     log = ""
     for _ in range(_MOST_ROUNDS):
         try:
-            ptx, lowered = _compile(compiler, attempt.text, name, attempt.options, attempt.headers)
+            ptx, lowered = _compile(compiler, attempt.outline.source, name, attempt.options, attempt.headers)
             return {"ptx": ptx, "name": lowered, "not_found": attempt.not_found}
         except RefusedError as error:
             log = str(error)

@@ -61,21 +61,43 @@ _MATH = """
 #define HUGE_VALF INFINITY
 #define MAXFLOAT 3.402823466e+38f
 """
-_OF_ONE_NUMBER = (
-    *("sqrt", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "sinh", "cosh"),
-    *("asin", "acos", "atan", "floor", "ceil", "round", "trunc", "erf", "cbrt"),
-)
-"""C++'s library takes whole numbers for these as doubles; the runtime compiler finds them ambiguous."""
-_MATH += "template <typename T> struct OfWholeNumbers {};\n"
+_OF_ONE_NUMBER = {
+    "double": (
+        *("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logb", "sin", "cos", "tan", "asin", "acos"),
+        *("atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "tgamma", "lgamma", "cbrt", "fabs"),
+        *("floor", "ceil", "round", "trunc", "rint", "nearbyint"),
+    ),
+    "long": ("lround", "lrint"),
+    "long long": ("llround", "llrint"),
+    "int": ("ilogb",),
+    "bool": ("isnan", "isinf", "isfinite", "signbit"),
+}
+"""C++'s library takes whole numbers for these as doubles, and returns such types; the runtime compiler finds them
+ambiguous."""
+_OF_TWO_NUMBERS = ("fmax", "fmin", "fmod", "atan2", "hypot", "copysign", "fdim", "remainder", "nextafter")
+"""It takes numbers of two types for these as doubles, likewise."""
+_MATH += "template <typename T> struct OfWholeNumbers {};\ntemplate <typename T> struct OfNumbers {};\n"
 _MATH += "".join(
-    f"template <> struct OfWholeNumbers<{sign}{name}> {{ typedef double type; }};\n"
-    for name in ("char", "short", "int", "long", "long long")
-    for sign in ("", "unsigned ")
+    f"template <> struct OfWholeNumbers<{name}> {{ typedef double type; }};\n"
+    f"template <> struct OfNumbers<{name}> {{ typedef double type; }};\n"
+    for name in (
+        *(f"{sign}{width}" for width in ("char", "short", "int", "long", "long long") for sign in ("", "unsigned ")),
+        *("signed char", "bool"),
+    )
+)
+_MATH += "".join(f"template <> struct OfNumbers<{name}> {{ typedef double type; }};\n" for name in ("float", "double"))
+_MATH += "".join(
+    "template <typename T, typename = typename OfWholeNumbers<T>::type> __host__ __device__ inline "
+    f"{result} {name}(T x) {{ return {name}(static_cast<double>(x)); }}\n"
+    for result, names in _OF_ONE_NUMBER.items()
+    for name in names
 )
 _MATH += "".join(
-    f"template <typename T> __host__ __device__ inline typename OfWholeNumbers<T>::type {name}(T x) "
-    f"{{ return {name}(static_cast<double>(x)); }}\n"
-    for name in _OF_ONE_NUMBER
+    f"template <{', '.join(f'typename {t}' for t in types)}, "
+    f"{', '.join(f'typename = typename OfNumbers<{t}>::type' for t in types)}> __host__ __device__ inline "
+    f"double {name}({', '.join(f'{t} {t.lower()}' for t in types)}) "
+    f"{{ return {name}({', '.join(f'static_cast<double>({t.lower()})' for t in types)}); }}\n"
+    for name, types in (*((name, "XY") for name in _OF_TWO_NUMBERS), ("fma", "XYZ"))
 )
 _MATH += "".join(
     f"template <{types}> __host__ __device__ inline typename OfWholeNumbers<{whole}>::type pow({x} x, {y} y) "
@@ -86,28 +108,19 @@ _MATH += "".join(
         ("typename T", "T", "double", "T"),
     )
 )
+_MATH += "".join(
+    f"__host__ __device__ inline double pow({x} x, {y} y) "
+    "{ return pow(static_cast<double>(x), static_cast<double>(y)); }\n"
+    for x, y in (("float", "double"), ("double", "float"))
+)
 _MATH += "namespace std { " + " ".join(
     f"using ::{name};"
     for name in (
-        *_OF_ONE_NUMBER,
-        *("isnan", "isinf", "isfinite", "abs", "fabs", "pow", "atan2", "fmod", "fmax", "fmin", "fma", "hypot"),
-        *(
-            "copysign",
-            "sqrtf",
-            "expf",
-            "logf",
-            "fabsf",
-            "fmaxf",
-            "fminf",
-            "rint",
-            "lrint",
-            "llrint",
-            "lround",
-            "llround",
-        ),
-        *("log1p", "expm1", "remainder", "fdim", "tgamma", "lgamma", "asinh", "acosh", "atanh", "erfc", "nearbyint"),
-        *("sinf", "cosf", "tanf", "asinf", "acosf", "atanf", "atan2f", "sinhf", "coshf", "tanhf", "powf", "exp2f"),
-        *("log2f", "log10f", "floorf", "ceilf", "roundf", "truncf", "fmodf", "fmaf", "hypotf", "cbrtf", "copysignf"),
+        *(name for names in _OF_ONE_NUMBER.values() for name in names),
+        *_OF_TWO_NUMBERS,
+        *("abs", "pow", "fma", "sqrtf", "expf", "logf", "fabsf", "fmaxf", "fminf", "exp2f", "log2f", "log10f"),
+        *("sinf", "cosf", "tanf", "asinf", "acosf", "atanf", "atan2f", "sinhf", "coshf", "tanhf", "powf", "floorf"),
+        *("ceilf", "roundf", "truncf", "fmodf", "fmaf", "hypotf", "cbrtf", "copysignf"),
     )
 )
 _MATH += " }\n"
@@ -248,6 +261,7 @@ struct string {
   __host__ __device__ const char *c_str() const { return ""; }
   __host__ __device__ unsigned long size() const { return 0; }
   __host__ __device__ unsigned long length() const { return 0; }
+  unsigned long words[4];
 };
 }
 """
@@ -279,6 +293,35 @@ _UNMASKED += "".join(
     f"__device__ __forceinline__ {type_} __{name}(int holds) {{ return __{name}_sync(__activemask(), holds); }}\n"
     for name, type_ in (("ballot", "unsigned"), ("any", "int"), ("all", "int"))
 )
+_OF_HOST: Mapping[str, Mapping[str, int]] = {
+    "": {
+        "mutex": 5,
+        "recursive_mutex": 5,
+        "condition_variable": 6,
+        "thread": 1,
+        "exception_ptr": 1,
+        "ifstream": 65,
+        "ofstream": 64,
+        "fstream": 66,
+        "stringstream": 49,
+        "istringstream": 48,
+        "ostringstream": 47,
+    },
+    "template <typename T>": {"shared_ptr": 2, "weak_ptr": 2, "function": 4, "future": 2},
+    "template <typename T, typename D = void>": {"unique_ptr": 1, "vector": 3, "list": 3, "deque": 10},
+    "template <typename T, typename C = void, typename A = void>": {"set": 6, "multiset": 6, "queue": 10, "stack": 10},
+    "template <typename T, typename H = void, typename E = void, typename A = void>": {"unordered_set": 7},
+    "template <typename K, typename T, typename C = void, typename A = void>": {"map": 6, "multimap": 6},
+    "template <typename K, typename T, typename H = void, typename E = void, typename A = void>": {"unordered_map": 7},
+}
+"""Words that types of the host's library take, by their parameters: what kernels are given may hold such. Nothing can
+be asked of them, as functions that do so are for the host, and are left out."""
+_HOST_TYPES = "".join(
+    f"{parameters} struct {name} {{ __host__ __device__ {name}() {{}} unsigned long words[{words}]; }};\n"
+    for parameters, names in _OF_HOST.items()
+    for name, words in names.items()
+)
+NAMES_OF_HOST_TYPES = tuple(name for names in _OF_HOST.values() for name in names)
 _LAUNCHES = """#pragma once
 __device__ inline void cudaGridDependencySynchronize() {}
 __device__ inline void cudaTriggerProgrammaticLaunchCompletion() {}
@@ -304,6 +347,8 @@ _EMPTY = (
 _ALLOCATIONS = "#pragma once\nnamespace std { using ::malloc; using ::free; }\n"
 ONE_ABS = "one_abs.h"
 """The header that leaves one function for the magnitude of a number."""
+HOST_TYPES = "host_types.h"
+"""The header with types of C++'s library that are for the host."""
 UNMASKED = "unmasked.h"
 """The header with the functions of warps as they were before architectures that need masks."""
 HEADERS: Mapping[str, str] = {
@@ -321,6 +366,7 @@ HEADERS: Mapping[str, str] = {
     "thrust/complex.h": _COMPLEX,
     ONE_ABS: _ONE_ABS,
     UNMASKED: _UNMASKED,
+    HOST_TYPES: f"#pragma once\nnamespace std {{\n{_HOST_TYPES}}}\n",
     "functional": _FUNCTIONAL,
     "cub/cub.cuh": _CUB,
     "cuda_device_runtime_api.h": _LAUNCHES,

@@ -13,7 +13,9 @@ _ACCESS = re.compile(r"\s*(?:(?:public|private|protected)\s*:(?!:)\s*)*")
 _TYPE = re.compile(r"\b(?:struct|class|union|enum)\b")
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 _INITIALIZED = re.compile(r"\)[^:;]*(?<!:):(?!:)")
-_WITHOUT_ROOM = re.compile(r"\s*(?:using|typedef|friend|static_assert|(?:inline\s+)?static(?!\w))\b")
+_WITHOUT_ROOM = re.compile(
+    r"\s*(?:template\s*<[^<>]*>\s*)?(?:using|typedef|friend|static_assert|(?:inline\s+)?static(?!\w))\b"
+)
 _VIRTUAL = re.compile(r"\b(?:virtual|override|final)\b")
 
 

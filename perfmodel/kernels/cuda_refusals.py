@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from perfmodel.kernels.cuda_declarations import base_name, declarations
+from perfmodel.kernels.cuda_declarations import base_name, outline_of
 from perfmodel.kernels.cuda_host import is_of_a_library, may_be_needed
 from perfmodel.kernels.cuda_source import types_of
 
@@ -35,7 +35,7 @@ def refusal(log: str, source: str, kernel: str, file: str, not_found: Sequence[s
         not_found: headers that are not there.
     """
     name = base_name(kernel)
-    own = [source[each.start : each.end] for each in declarations(source) if each.name == name]
+    own = [source[each.start : each.end] for each in outline_of(source).declarations if each.name == name]
     if any("__global__" in each and "<<<" in each for each in own):
         return f"kernel {name!r} launches kernels itself, which is not emulated; give those that it launches"
     said = _said(log, file) or "the source is not understood"
@@ -71,7 +71,7 @@ def not_named(source: str, name: str, file: str, why: str, kernels: Sequence[str
         return (
             f"kernel {name!r} of {file} is a template with further arguments; give them all: '{name.split('<')[0]}<…>'"
         )
-    for each in declarations(source):
+    for each in outline_of(source).declarations:
         if each.name == plain and "__global__" in each.head and (under := _conditions(source, each.end)):
             conditions = " and ".join(map(repr, under))
             return (

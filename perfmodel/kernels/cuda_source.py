@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from perfmodel.kernels.cuda_declarations import declarations
+from perfmodel.kernels.cuda_declarations import outline_of
 from perfmodel.kernels.cuda_heads import called, closing, parted
 
 _WORDS = re.compile(
@@ -115,7 +115,7 @@ def arguments_of(source: str, name: str) -> tuple[DeclaredArgument, ...] | None:
             names = (re.search(r"(\w+)\s*(?:=.*)?$", each) for each in parameters)
             known = dict(zip((each[1] for each in names if each), _split(rest.rpartition(">")[0]), strict=False))
             return tuple(DeclaredArgument(each.name, _with(each.type, known)) for each in _arguments(head))
-    for each in declarations(source):  # or a macro makes it a kernel
+    for each in outline_of(source).declarations:  # or a macro makes it a kernel
         if each.is_function and (called := re.search(rf"\b{re.escape(plain)}\s*\(", each.head)):
             return _arguments(each.head[called.start() :])
     return None
@@ -129,7 +129,7 @@ def template_parameters(source: str, name: str) -> list[str]:
 def _kernels(source: str) -> Iterator[tuple[str, str, list[str]]]:
     """Yields each kernel's name, its declaration from there on, and the parameters of a template, as declared; those
     with a body first, as prototypes may have other names for their arguments, or none."""
-    for each in sorted(declarations(source), key=lambda each: source[each.end - 1 : each.end] != "}"):
+    for each in sorted(outline_of(source).declarations, key=lambda each: source[each.end - 1 : each.end] != "}"):
         head, parameters = parted(each.head)
         start = head.find("__global__")
         if start >= 0 and (found := called(head[start:])):

@@ -84,6 +84,7 @@ class _Inclusion:
         self.seen: list[Path] = []
         self.open: list[Path] = []
         self.is_guarded = cache(_is_guarded)  # a header is asked about wherever it is included
+        self.found_beside = cache(self._found_beside)
 
     def expanded(self, content: str, name: str, known: set[Path]) -> str:
         """Returns a file's content with its includes.
@@ -106,16 +107,16 @@ class _Inclusion:
             return match[0].replace("#", "", 1)
         if self.stays(match[1]):
             return match[0]
-        header = self._found(match[1].replace("\\", "/"))
+        header = self.found_beside(self.open[-1].parent if self.open else None, match[1].replace("\\", "/"))
         if header is None:
             return match[0]  # whether that matters, the reader says with line and column
         known = file.known if file.is_free(match.start()) else set(file.known)
         return f"{self._header(header, known)}\n{file.line_behind(match.start())}"
 
-    def _found(self, path: str) -> Path | None:
+    def _found_beside(self, beside: Path | None, path: str) -> Path | None:
         """Returns the file that an ``#include`` means: beside the one that it stands in, or in one of the folders."""
-        beside = [self.open[-1].parent] if self.open else []
-        searched = (_within(self.folders, folder / path) for folder in (*beside, *self.folders))
+        folders = [beside, *self.folders] if beside else self.folders
+        searched = (_within(self.folders, folder / path) for folder in folders)
         return next((each for each in searched if each is not None), None)
 
     def _header(self, path: Path, known: set[Path]) -> str:

@@ -11,7 +11,8 @@ import pytest
 from perfmodel import Kernel, emulate, feature
 from perfmodel.basics.errors import EmulationError, KernelError, PerfmodelWarning, SourceError
 from perfmodel.kernels.cuda_compiler import compiled
-from perfmodel.kernels.cuda_declarations import UNNAMED, code_of_kernel, full_name, without
+from perfmodel.kernels.cuda_declarations import UNNAMED, full_name, outline_of
+from perfmodel.kernels.cuda_omissions import code_of_kernel, without
 
 PROGRAM = """#include <cublas_v2.h>
 #include <torch/extension.h>
@@ -43,7 +44,7 @@ int main() { std::cout << "{" << ceil_div(3, 2) << std::endl; cublasDestroy(hand
 
 
 def test_only_one_kernel_is_left() -> None:
-    left = code_of_kernel(PROGRAM, "sums<3>")
+    left = code_of_kernel(outline_of(PROGRAM), "sums<3>").source
     assert len(left) == len(PROGRAM)
     assert left.count("\n") == PROGRAM.count("\n")
     assert all(
@@ -54,13 +55,43 @@ def test_only_one_kernel_is_left() -> None:
 
 def test_what_a_kernel_needs_is_never_left_out() -> None:
     source = "int a;\n__device__ float f(float x);\n__device__ double f(half x);\n__global__ void g() { f(a); }\n"
-    assert without(source, [(UNNAMED, 2), (UNNAMED, 3)], "g") is None
-    left = without(source, [(UNNAMED, 1), (UNNAMED, 2)], "g")
+    assert without(outline_of(source), [(UNNAMED, 2), (UNNAMED, 3)], "g") is None
+    left = without(outline_of(source), [(UNNAMED, 1), (UNNAMED, 2)], "g")
     assert left is not None
-    assert left.splitlines() == [" " * 6, *source.splitlines()[1:]]
+    assert left.source.splitlines() == [" " * 6, *source.splitlines()[1:]]
     named = '#line 7 "a.h"\nint a;\n#line 2 "b.cu"\nint b;\n__global__ void g() {}\n'
-    assert without(named, [("a.h", 7)], "g") == named.replace("int a;", " " * 6)
-    assert without(named, [("b.cu", 3)], "g") is None
+    left = without(outline_of(named), [("a.h", 7)], "g")
+    assert left is not None
+    assert left.source == named.replace("int a;", " " * 6)
+    assert without(outline_of(named), [("b.cu", 3)], "g") is None
+
+
+def test_a_declaration_that_branches_share_is_left_out_as_a_whole() -> None:
+    source = """template <typename T>
+#ifdef WIDE
+using Buffer = std::wide<T>;
+#else
+using Buffer = std::narrow<T>;
+#endif
+int other;
+__global__ void g() {}
+"""
+    left = without(outline_of(source), [(UNNAMED, 5)], "g")
+    assert left is not None
+    assert [line.strip() for line in left.source.splitlines()] == [
+        *("", "#ifdef WIDE", "", "#else", "", "#endif", "int other;", "__global__ void g() {}")
+    ]
+
+
+def test_what_says_that_it_is_for_the_host_alone_is_left_out() -> None:
+    source = """template <typename T> __host__ std::ostream &operator<<(std::ostream &, const struct S<T> &);
+__host__ constexpr int twice(int a) { return 2 * a; }
+__host__ constexpr __device__ int thrice(int a) { return 3 * a; }
+constexpr int four() { return 4; }
+__global__ void g() {}
+"""
+    left = code_of_kernel(outline_of(source), "g").source
+    assert [bool(line.strip()) for line in left.splitlines()] == [False, False, True, True, True]
 
 
 def test_brackets_that_conditions_open() -> None:
@@ -75,7 +106,7 @@ struct S { int a; };
 #endif
 __global__ void g() {}
 """
-    left = code_of_kernel(source, "g")
+    left = code_of_kernel(outline_of(source), "g").source
     assert "void f" not in left
     assert left.splitlines()[6:] == source.splitlines()[6:]
 
@@ -202,6 +233,39 @@ class TestCompiled:
         void host(std::string &text);
         __global__ void f(int *x) { x[0] = seven(); }"""
         assert emulate(Kernel.from_cuda(source, "f", 1, 1, {"x": 1})).array("x")[0] == 7
+
+    def test_functions_of_numbers_of_two_types(self) -> None:
+        """C++'s library computes with doubles there, and where numbers are whole."""
+        source = """__global__ void f(double *x, float a, double b, int i, signed char c) {
+          x[0] = fmax(a, b); x[1] = std::pow(a, b); x[2] = atan2(b, a); x[3] = fma(a, -0.75, 0.75); x[4] = fmin(i, a);
+          x[5] = fabs(i); x[6] = isnan(i); x[7] = hypot(c, i); x[8] = log1p(i); x[9] = lround(c); x[10] = fmax(a, a);
+        }"""
+        a, b, i, c = np.float32(0.3), 1.7, -5, 3
+        kernel = Kernel.from_cuda(source, "f", 1, 1, {"x": 11}, a=float(a), b=b, i=i, c=c)
+        wanted = [1.7, float(a) ** b, np.arctan2(b, a), a * -0.75 + 0.75, i, 5, 0, np.hypot(c, i), np.nan, 3, a]
+        np.testing.assert_allclose(emulate(kernel).array("x"), wanted, rtol=1e-7)
+        assert kernel.counts.operations  # and none of them is a call of what is not there
+
+    def test_structs_that_hold_what_is_for_the_host(self) -> None:
+        source = """#include <memory>
+        #include <mutex>
+        #include <fstream>
+        template <int N> class Named;
+        class Settings {
+          std::vector<float> values;
+          std::shared_ptr<Settings> parent;
+          std::map<std::string, std::vector<int>> named;
+          std::mutex guard;
+          std::ofstream log;
+        public:
+          template <int N> using pointer = std::unique_ptr<Named<N>>;
+          float scale;
+          void add(float value) { values.push_back(value); guard.lock(); }
+          float last() const { return values.back(); }
+        };
+        __global__ void f(float *x, const Settings *given) { x[threadIdx.x] *= given->scale; }"""
+        kernel = Kernel.from_cuda(source, "f", 1, 32, {"x": 32, "given": 4096})
+        assert {access.variable for access in kernel.counts.accesses} == {"x", "given"}
 
     def test_instructions_for_videos_in_assembly(self) -> None:
         """Rotations of before there were funnel shifts."""

@@ -15,7 +15,8 @@ import perfmodel as pm
 from perfmodel import Kernel, emulate
 from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels import cuda_compiler, cuda_toolkit
-from perfmodel.kernels.cuda_declarations import code_of_kernel, without_unmentioned
+from perfmodel.kernels.cuda_declarations import outline_of
+from perfmodel.kernels.cuda_omissions import code_of_kernel, without_unmentioned
 from perfmodel.kernels.cuda_source import arguments_of, kernels_in
 from perfmodel.vocabulary.named_features import feature
 
@@ -118,15 +119,15 @@ def test_what_a_kernel_mentions_nowhere() -> None:
     __device__ int spare(Spare of) { return of.n; }
     __device__ int needed() { return made_one(); }
     template <typename T> __global__ void f(T *x) { x[0] = needed(); }"""
-    left = without_unmentioned(source, "f<int>")
+    left = without_unmentioned(outline_of(source), "f<int>")
     assert left is not None
-    assert "spare" not in left.lower()
-    assert all(each in left for each in ("MADE(one)", "int needed()", "void f("))
+    assert "spare" not in left.source.lower()
+    assert all(each in left.source for each in ("MADE(one)", "int needed()", "void f("))
     assert without_unmentioned(left, "f<int>") is None
 
 
 def test_functions_for_the_host_are_taken_out() -> None:
-    left = code_of_kernel(PROGRAM, "axpy")
+    left = code_of_kernel(outline_of(PROGRAM), "axpy").source
     assert [len(line) for line in left.splitlines()] == [len(line) for line in PROGRAM.splitlines()]
     assert all(each not in left for each in ("int main", "fill(", "<<<", "puts"))
     assert all(each in left for each in ("square", "Params()", "table[]", "axpy(const", "#ifdef LOUD", "#define CHECK"))
