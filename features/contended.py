@@ -31,6 +31,19 @@ def share_of(access: AccessCount, size: int, touched: Floats) -> Floats:
     return 1.0 / np.maximum(touched / size, 1.0)
 
 
+def walked_part(access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
+    """Returns 1 where work-groups walk through an array in their order: where the last axis of the grid that has more
+    than one of them moves on in it; else 0."""
+    if access.contention is not None or None in access.group_strides.values():
+        return np.asarray(0.0)
+    found, is_open = np.asarray(0.0), np.asarray(1.0)
+    for axis in reversed(range(len(counts.grid))):
+        has_several = np.minimum(counts.grid[axis](sizes) - 1, 1)
+        found = found + is_open * has_several * (axis in access.group_strides)
+        is_open = is_open * (1 - has_several)
+    return found
+
+
 class ContendedFeature(CountedFeature):
     """Accesses that go to the same bytes, so that they are done one after the other, for the array with most of them.
 
@@ -38,13 +51,16 @@ class ContendedFeature(CountedFeature):
     places; divided by the blocks of the array that they lie in, as if these were accessed alike, or by as many as
     observed groups shared: updates of one counter count once for each sub-group, those of a megabyte hardly anything.
     Sums of floats take a sector for longer than others, in which others have their turn.
+
+    With ``walked``, only those count that work-groups walk through an array with, in the order in which they begin:
+    those that run at a time have as small a part of its blocks as they are of all work-groups.
     """
 
     unit = "transaction"
 
-    def __init__(self, name: FeatureName, direction: str, block: int) -> None:
+    def __init__(self, name: FeatureName, direction: str, block: int, is_walked: bool = False) -> None:
         super().__init__(name)
-        self.parsed, self.direction, self.block = name, direction, block
+        self.parsed, self.direction, self.block, self.is_walked = name, direction, block, is_walked
         self.subgroup_size = SUBGROUP_SIZE
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
@@ -56,7 +72,9 @@ class ContendedFeature(CountedFeature):
                 sectors = TransactionFeature(self.parsed, pattern, kind, SECTOR)
                 touched = touched_bytes(self.parsed, footprint, counts, sizes)
                 each = sectors.each(sectors.pattern, counts, sizes)
-                most = np.maximum(most, sum((count * self.share(a, touched) for a, count in each), np.asarray(0.0)))
+                shares = ((count * self.share(a, touched), a) for a, count in each)
+                counted = (n * walked_part(a, counts, sizes) if self.is_walked else n for n, a in shares)
+                most = np.maximum(most, sum(counted, np.asarray(0.0)))
         return most
 
     def share(self, access: AccessCount, touched: Floats) -> Floats:
@@ -71,7 +89,11 @@ class ContendedFeature(CountedFeature):
 class ContendedFamily(FeatureFamily):
     prefix = ("mem", "contended")
     summary = "atomics or stores that go to the same bytes of global memory, and so are done one after the other"
-    examples = ("f_mem_contended_global_atomic_block:512", "f_mem_contended_global_store_block:512")
+    examples = (
+        "f_mem_contended_global_atomic_block:512",
+        "f_mem_contended_global_atomic_block:512_walked",
+        "f_mem_contended_global_store_block:512",
+    )
 
     def candidates(self, counts: KernelCounts) -> Iterable[str]:
         if any(access.direction == "atomic" for access in counts.accesses):
@@ -79,11 +101,12 @@ class ContendedFamily(FeatureFamily):
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> ContendedFeature:
         found = by_role(name, words, self.role)
+        is_walked = found.pop("order", None) is not None
         if found.keys() != {"space", "direction", "block"}:
             raise FeatureError(
                 f"feature {name.text!r} is of atomics or stores in global memory; write {self.examples[0]}"
             )
-        return ContendedFeature(name, found["direction"], int(found["block"]))
+        return ContendedFeature(name, found["direction"], int(found["block"]), is_walked)
 
     def role(self, name: FeatureName, word: Word) -> tuple[str, str]:
         condition = word.condition or ""
@@ -93,4 +116,6 @@ class ContendedFamily(FeatureFamily):
             return "space", word.key
         if word.condition is None and word.key in ("atomic", "store"):
             return "direction", word.key
-        raise unknown_word(name, word, ("global", "atomic", "store", "block:512"))
+        if word.condition is None and word.key == "walked":
+            return "order", word.key
+        raise unknown_word(name, word, ("global", "atomic", "store", "block:512", "walked"))

@@ -14,7 +14,14 @@ from perfmodel.counting.counts import LINE_BYTES, PAGE_BYTES, AccessCount, Footp
 from perfmodel.counting.evaluation import quotient
 from perfmodel.features.footprint import FootprintFeature
 from perfmodel.features.memory_access import Floats, Sizes
-from perfmodel.features.transactions import between_sizes, block_bytes, bytes_of_array, bytes_touched, moved_on
+from perfmodel.features.transactions import (
+    between_sizes,
+    block_bytes,
+    bytes_of_array,
+    bytes_touched,
+    moved_on,
+    part_of_record,
+)
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
@@ -22,8 +29,9 @@ DIRECTIONS = ("load", "store", "atomic")
 FLAGS = ("missed", "first")
 ALL_OVER = 0.5
 """A group is all over an array that touches this part of its pages, or as many pages for its sectors."""
-DENSE = 0.4
-"""The part of a block's bytes that is used where accesses of a group are not scattered, whatever their index is."""
+DENSE, ALONE = 0.4, 0.95
+"""The part of a block's bytes that is used where accesses of a group are not scattered, whatever their index is; and
+the part of a block that each has for itself where they are, however much of it they use."""
 
 
 class ScatteredFeature(CountedFeature):
@@ -133,9 +141,11 @@ class ScatteredFeature(CountedFeature):
         of_one = block_bytes(counts, access, sizes, self.block)
         if of_one is None:
             of_one = max(self.block, access.bits // 8) * moved_on(access, self.block, sizes)
-        # What is touched as a whole comes as fast as from neighbouring addresses.
-        of_one = np.where(of_one * DENSE > access.bits // 8, of_one, 0.0)
-        moved: Floats = access.executions.workitem(sizes) * of_one
+        # What is touched as a whole, by several work-items, comes as fast as from neighbouring addresses.
+        item = access.bits // 8
+        least = min(item / DENSE, ALONE * max(self.block, item))
+        of_one = np.where(of_one > least, of_one, 0.0)
+        moved: Floats = access.executions.workitem(sizes) * of_one * part_of_record(access, counts, self.block)
         return moved
 
     def reach_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:

@@ -174,6 +174,19 @@ def block_bytes(counts: KernelCounts, access: AccessCount, sizes: Sizes, block: 
     return of_group(counts, access, sizes, BlockBytes(block))
 
 
+def part_of_record(access: AccessCount, counts: KernelCounts, block: int) -> float:
+    """Returns the part of its own blocks that an access counts with, where others of its loop body are always as far
+    from it, as those of a record's other fields: they share the blocks that the record lies in."""
+    if access.shared is not None:
+        return between_sizes(access.shared, block)
+    if access.addresses is None:
+        return 1.0
+    what = (access.variable, access.direction, access.body, access.addresses)
+    fields = [a for a in counts.accesses if (a.variable, a.direction, a.body, a.addresses) == what]
+    record = sum(field.bits // 8 for field in fields)
+    return min(max(record, block) / sum(max(field.bits // 8, block) for field in fields), 1.0)
+
+
 def moved_on(access: AccessCount, block: int, sizes: Sizes) -> Floats:
     """Returns the part of the innermost loop's iterations in which its step leads a work-item, wherever it began, to
     another block."""
@@ -247,7 +260,10 @@ class TransactionFeature(AccessFeature):
 
     def again_part(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the part of an access's blocks that come again where no cache keeps them from one wait to the next:
-        one for each wait, but for those that the loop's steps bring."""
+        one for each wait, but for those that the loop's steps bring; none of iterations that are all written out, which
+        wait together."""
+        if not access.body:
+            return np.asarray(0.0)
         part: Floats = np.maximum(np.minimum(access.wait, 1.0) - self.fresh_part(counts, access, sizes), 0.0)
         return part
 
@@ -335,13 +351,14 @@ class TransactionFeature(AccessFeature):
 
     def of_active(self, found: Floats, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns what is left of a sub-group's blocks (or cycles) where some work-items, any of them, don't take part,
-        as their loops have ended, or conditions don't hold."""
+        as their loops have ended, or conditions don't hold: a block as long as one of those takes part that share it,
+        and of several that each work-item has, its part."""
         group = math.prod(size(sizes) for size in counts.local_size)
         lanes = group / np.ceil(group / self.width)
         made = self.pattern.granularity.executions(access.executions, self.name)(sizes) * lanes
         taking_part = quotient(access.executions.workitem(sizes), made, 1.0)
         left_out = alike(np.clip(1.0 - taking_part, 0.0, 1.0))
-        missing = np.power(left_out, lanes / np.maximum(found, 1e-9))
+        missing = np.power(left_out, np.maximum(lanes / np.maximum(found, 1e-9), 1.0))
         touched: Floats = np.maximum(found * (1.0 - missing), np.minimum(found, 1.0))
         return touched
 

@@ -69,6 +69,7 @@ STORED_LINES, STORED_SECTORS = (f"f_mem_transactions_global_store_block:{size}" 
 UPDATED = "f_mem_transactions_global_atomic_passes:32"
 STORED = "f_mem_footprint_global_store_granularity:workgroup_block"
 MISSED = "f_mem_scattered_global_load_missed_keeps:${l2_bytes=50000000}_block:32_reach:>8000000"
+MET = "f_mem_contended_global_atomic_block:512"
 REPEATED = "f_mem_repeated_global_load_block:32"
 REVISITED = "f_mem_revisited_global_load_keeps:${l2_bytes=50000000}"
 STRAY = MISSED.replace("_load", "_store")
@@ -81,6 +82,12 @@ SPARSE_LOADED, SPARSE_STORED, LONE_STORED = (
     f"max(4 * {sectors.replace('32', '128')} / max({sectors}, 1) - 1, 0) / 3"
     for sectors in (SCRATCH_LOADED, SCRATCH_STORED, STORED_SECTORS)
 )
+
+OF_ONE = 0.53
+"""A line that single work-items store to takes the second-level cache so much of the time of another, and as much for
+each sector that one of them has alone; measured by `benchmarks.records`, as no generator stores records by words."""
+STORED_ALONE = f"max(2 * {STORED_SECTORS} - f_mem_access_global_store, 0)"
+"""Sectors that one work-item of a sub-group stores to, where no more than two share one."""
 
 WAITS = "f_mem_waits_global_granularity"
 ROUNDS = "f_mem_rounds_global_granularity"
@@ -166,13 +173,13 @@ missed   = filled ** 8 / (1 + filled ** 8)
 filling  = f_mem_footprint_global_store_block:32
 sparse   = max(f_mem_footprint_global_store_block:256 / max(f_mem_footprint_global_store_block:128, 1) - 1, 0)
 unfilled = max(filling - f_mem_footprint_global_store_block:4, 0)
-contend  = p_contend * (f_mem_contended_global_atomic_block:512 + f_mem_contended_global_store_block:512
-                        + together * f_mem_retries_global_block:512)
+met      = max({MET}, min({MET}_walked * f_work_items / together, {UPDATED}))
+contend  = p_contend * (met + f_mem_contended_global_store_block:512 + together * f_mem_retries_global_block:512)
 tries    = p_wave * f_mem_retries_global
 l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2_scratch * written
            + p_l2_atomic * ({UPDATED} + together * f_mem_retries_global_all)
            + p_l2_load * {LOADED}_beyond:{KEPT} + p_l2_single * f_mem_lone_sectors
-           + p_l2_line * {STORED_LINES}
+           + p_l2_line * max({STORED_LINES}, {OF_ONE} * ({STORED_LINES} + {STORED_ALONE}))
            + p_l2_partial * (missed * (1 - sparse) * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together

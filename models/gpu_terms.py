@@ -101,6 +101,9 @@ TERMS: dict[str, Meaning] = {
     "further": Meaning("what all that run at a time load, by what the last-level cache keeps of it"),
     "open": Meaning("sectors that all that run at a time load from and store to at once"),
     "gone": Meaning("the part of them that the last-level cache does not keep until the next iteration"),
+    "met": Meaning(
+        "atomics on the busiest 512 bytes: where work-groups walk through an array, of those that run at a time"
+    ),
     "contend": Meaning(
         "atomics and stores to one place, done one after the other",
         {

@@ -168,6 +168,8 @@ class AccessCount:
         missed: the part of what a group touches that a last-level cache no longer has, likewise.
         touched: blocks that a sub-group touches in one execution, as emulated groups showed where data decide on
             addresses; None where nobody looked.
+        shared: the part of its own blocks, by their bytes, that it counts with, as accesses to other fields of the
+            record that it goes to share them; None where none do, or nobody looked.
         passes: cycles of banks that a sub-group's access to local memory takes, and passes of atomics, likewise.
         update: what an atomic does.
         contention: of an atomic or store whose places data decide, how often those of different groups go to one.
@@ -195,6 +197,7 @@ class AccessCount:
     missed: float | None = None
     recorded: Callable[[int, str, int], float] | None = None
     touched: Blocks | None = None
+    shared: Blocks | None = None
     passes: float | None = None
     update: Update | None = None
     contention: Contention | None = None

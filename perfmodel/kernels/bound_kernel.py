@@ -97,6 +97,11 @@ class BoundKernel:
         return self.tags.get("generator", self.program.name)
 
     @property
+    def is_of_generator(self) -> bool:
+        """True if a generator made the kernel: it says what tells its kernels apart, where others have a name alone."""
+        return "generator" in self.tags and len(self.tags) > 1
+
+    @property
     def variant(self) -> str:
         """The tags that tell this kernel from its siblings, e.g. ``dtype=float32 prefetch=True``."""
         return " ".join(f"{key}={value}" for key, value in self.tags.items() if key != "generator")

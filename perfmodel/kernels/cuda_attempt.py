@@ -97,11 +97,12 @@ class Attempt:
         self.options = [*options, "-default-device", *_WORDS_OF_GCC, *_OF_THE_SYSTEM]
         self.options += _included_first(PRE_INCLUDED)
         self._folders = tuple(folder.lstrip("/") for folder in folders)
+        self._of_the_host: set[str] = set()  # headers that come with the compiler, but are not for it
 
     @property
     def not_found(self) -> list[str]:
         """The headers that are not there, and that the kernel does without."""
-        return [header for header in self.headers if header not in HEADERS]
+        return [header for header in self.headers if header not in HEADERS and header not in self._of_the_host]
 
     def mend(self, log: str) -> bool:
         """Changes something about what the compiler's words say it doesn't understand; returns whether there was
@@ -131,7 +132,9 @@ class Attempt:
             for each in mistakes
             if is_for_the_host(each.file) or (_ONLY_FOR_THE_HOST in each.words and each.file.startswith(self._folders))
         ]
-        return any(header not in self.headers for header in within) and self._replace(within)
+        new = [header for header in within if header not in self.headers]
+        self._of_the_host.update(new)
+        return self._replace(new)
 
     def _without_thrust(self, mistakes: Sequence[_Mistake]) -> bool:
         """Replaces what a header of the compiler's own needs of Thrust."""

@@ -62,8 +62,8 @@ def seen(kernel: BoundKernel, arrays: Mapping[str, Any] | None, groups: str, see
     except EndlessError as error:
         raise EmulationError(
             f"{error.place}: the loop of {error.loop!r} in kernel {kernel.name!r} goes on for longer than counting may "
-            "take; give the data that end it by kernel.as_observed(arrays) (--arg NAME=FILE.npy), or more time by "
-            "kernel.with_budget(10) (--effort 10)"
+            "take; give smaller sizes, the data that end it by kernel.as_observed(arrays) (--arg NAME=FILE.npy), or "
+            "more time by kernel.with_budget(10) (--effort 10)"
         ) from error
     emulation = profile.emulation
     items, ran = math.prod(emulation.local_size), len(emulation.groups)

@@ -33,7 +33,7 @@ def alternatives(kernel: Kernel) -> Iterator[Changed]:
         yield from with_other_launches(kernel, program)
         if not groups_matter(program):
             yield from with_other_groups(kernel, program)
-    elif isinstance(program, LoopyProgram) and "generator" not in kernel.tags:
+    elif isinstance(program, LoopyProgram) and not kernel.is_of_generator:
         yield from itertools.islice(transformed(kernel, program), MOST_SIBLINGS)
 
 

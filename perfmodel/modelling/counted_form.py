@@ -30,7 +30,7 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     counts are off the most (docs/gpu-model.md).
     """
     form = calibration.model.counted(kernel)
-    if not calibration.model.is_of_compiled or calibration.device.get("kind") != "gpu" or "generator" in kernel.tags:
+    if not calibration.model.is_of_compiled or calibration.device.get("kind") != "gpu" or kernel.is_of_generator:
         return form
     program = kernel.program.program if isinstance(kernel.program, WithTransfers) else kernel.program
     given = {name: size for name, size in sizes.items() if name in kernel.program.sizes}

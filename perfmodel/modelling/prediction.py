@@ -75,7 +75,7 @@ class Prediction:
     def _foreignness(self) -> float:
         """The errors of a kernel that no generator made, relative to those of families left out, if these are known."""
         known = self.calibration.held_out
-        if not known or known.held_out != "families" or "generator" in self.kernel.tags:
+        if not known or known.held_out != "families" or self.kernel.is_of_generator:
             return 1.0
         return OF_MACHINE_CODE if np.any(self.features.get("f_issue_known", 0.0)) else OF_OTHERS
 

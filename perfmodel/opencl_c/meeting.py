@@ -3,7 +3,8 @@ are made again until no other work-item comes between."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from perfmodel.counting.atomics import Update
 from perfmodel.opencl_c import lowered as low
@@ -21,18 +22,18 @@ def updates(kernel: low.LoweredKernel) -> dict[int, Update]:
     """Returns what atomics do, by the numbers of their accesses.
 
     A work-item has a place of its own if its address follows from its ids, or from what atomics and other work-items
-    gave it.
+    gave it, be it by the conditions under which the address got its value.
     """
     atomics = [each for each in walks.simple_statements(kernel.body) if isinstance(each, low.Atomic)]
     if not atomics:
         return {}
-    origins = Origins(kernel.body)
+    origins, conditions = Origins(kernel.body), _conditions(kernel.body)
     read = {part.register for each in kernel.body for part in walk(each) if isinstance(part, low.Read)}
     return {
         atomic.access.number: Update(
             operation=OPERATIONS.get(atomic.operation, atomic.operation),
             dtype=atomic.access.dtype,
-            is_of_all=not _differs(origins, atomic.pointer),
+            is_of_all=not _differs(origins, conditions, atomic),
             is_read=atomic.result in read,
         )
         for atomic in atomics
@@ -72,11 +73,48 @@ def _comparisons(body: Sequence[low.Statement]) -> Iterator[low.Atomic]:
             yield each
 
 
-def _differs(origins: Origins, pointer: low.Expression) -> bool:
-    for each in origins.behind([pointer], through_memory=True):
-        for part in walk(each):
+_Side = tuple[int, bool]
+"""A branch by its number, and which way of it."""
+
+
+def _conditions(
+    body: Iterable[low.Statement], around: Mapping[_Side, low.Register] = MappingProxyType({})
+) -> dict[int, Mapping[_Side, low.Register]]:
+    """Returns the conditions around each statement, by the statement's identity."""
+    found: dict[int, Mapping[_Side, low.Register]] = {}
+    for statement in body:
+        match statement:
+            case low.Straight():
+                found.update((id(each), around) for each in statement.statements)
+            case low.If():
+                for side, inner in ((True, statement.then), (False, statement.otherwise)):
+                    found.update(_conditions(inner, {**around, (statement.number, side): statement.condition}))
+            case low.Loop():
+                inside = {**around, (statement.number, True): statement.condition}
+                found.update(_conditions(walks.in_turn(statement), inside))
+            case low.Scope():
+                found.update(_conditions(statement.body, around))
+    return found
+
+
+def _differs(origins: Origins, conditions: Mapping[int, Mapping[_Side, low.Register]], atomic: low.Atomic) -> bool:
+    """Returns whether work-items that come to an atomic may have different places there.
+
+    Where registers and memory got a value under conditions that do not hold around the atomic as well, who had another
+    value went another way.
+    """
+    own = conditions[id(atomic)].keys()
+    waiting: set[low.Expression | low.Register] = {atomic.pointer}
+    seen: set[low.Expression | low.Register] = set()
+    while waiting:
+        seen |= waiting
+        found: set[low.Expression | low.Register] = set()
+        for part in origins.behind(waiting, through_memory=True):
             if isinstance(part, low.Atomic | low.Collective):
                 return True
             if isinstance(part, low.WorkItem) and part.function in OF_ITEMS | OF_SUBGROUPS:
                 return True
+            around = conditions.get(id(part), {})
+            found.update(condition for side, condition in around.items() if side not in own)
+        waiting = found - seen
     return False

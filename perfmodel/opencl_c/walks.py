@@ -53,6 +53,11 @@ def loops(body: Iterable[low.Statement]) -> Iterator[low.Loop]:
     return (statement for statement in statements(body) if isinstance(statement, low.Loop))
 
 
+def in_turn(loop: low.Loop) -> tuple[low.Statement, ...]:
+    """Returns the statements of a loop in the order in which its first iteration comes to them."""
+    return (*loop.body, *loop.step, *loop.test) if loop.is_do else (*loop.test, *loop.body, *loop.step)
+
+
 def straights(body: Iterable[low.Statement]) -> Iterator[low.Straight]:
     """Iterates over all basic blocks, in the order of the source."""
     return (statement for statement in statements(body) if isinstance(statement, low.Straight))

@@ -3,6 +3,7 @@
 The disassembler names the line of PTX behind each instruction. The assembler copies loops' bodies, moves instructions
 out of loops, and adds ways that are hardly ever gone; so a basic block of machine code is executed as often as the
 block of PTX that most of its instructions come from, shared out over its copies in the loop that has most of them.
+Instructions under a guard don't count there: short branches become such, which are issued whether it holds or not.
 """
 
 from __future__ import annotations
@@ -68,17 +69,20 @@ def originated(
     last: dict[Loop | None, Origin] = {}
     for number, (piece, loop) in enumerate(zip(basic, inside, strict=True)):
         at_home: Counter[Origin] = Counter()
+        unguarded: Counter[Origin] = Counter()
         left_over = 0
         for each in piece:
             origin = blocks.get(each.line, NOWHERE)
             if origin in homes and homes[origin] is loop:
                 at_home[origin] += 1
+                unguarded[origin] += not each.guard or each.opcode in BRANCHES
             elif origin in homes and (each.line, each.name) in made[origin][homes[origin]]:
                 left_over += 1
         if left_over > 2 * at_home.total():
             found.append(OriginatedBlock(piece, loop, NOWHERE, 1))
             continue
-        origin = at_home.most_common(1)[0][0] if at_home else last.get(loop, NOWHERE)
+        telling = +unguarded or at_home
+        origin = telling.most_common(1)[0][0] if telling else last.get(loop, NOWHERE)
         last[loop] = origin
         is_copied = origin in homes and any(each in looped for each in origin)
         copies = _copies(made[origin][homes[origin]]) if is_copied else 1

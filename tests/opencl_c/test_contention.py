@@ -58,3 +58,37 @@ def test_the_busiest_place_has_its_part_of_all_updates(name: str, function: str)
         assert pm.feature("f_mem_retries_global").eval(observed) == pytest.approx(made.max(), rel=0.4)
         pairs = float((made.astype(float) ** 2).sum()) / made.sum()  # tries, for each work-item that is under way
         assert pm.feature("f_mem_retries_global_all").eval(observed) == pytest.approx(pairs, rel=0.4)
+
+
+NEAREST = """
+__kernel void nearest(__global const int *x, __global const int *centres, __global uint *sums, int centres_of_all) {
+    const int i = get_global_id(0);
+    int best = 0, distance = 1 << 30;
+    for (int k = 0; k < centres_of_all; k++)
+        if (abs(x[i] - centres[k]) < distance) { distance = abs(x[i] - centres[k]); best = k; }
+    atomic_add(&sums[best], x[i]);
+}
+__kernel void chosen(__global const int *x, __global const int *centres, __global uint *sums, int centres_of_all) {
+    if (x[get_global_id(0)] > 0) {
+        int place = 0;
+        for (int k = 0; k < centres_of_all; k++) place += centres[k] & 1;
+        atomic_add(&sums[place], 1);
+    }
+}
+__kernel void counted(__global const int *x, __global const int *centres, __global uint *sums, int centres_of_all) {
+    int place = 0;
+    for (int k = 0; k < centres_of_all; k++) if (centres[k] > 5) place = k;
+    if (x[get_global_id(0)] > 0) atomic_add(&sums[place], 1);
+}"""
+
+
+@pytest.mark.parametrize(("name", "of_each_subgroup"), [("nearest", 32), ("chosen", 1), ("counted", 1)])
+def test_places_that_conditions_on_ids_choose_are_not_one_for_all_to_a_compiler(
+    name: str, of_each_subgroup: int
+) -> None:
+    """Updates of one place are joined only where a compiler sees that it is one, and not where data make it one."""
+    sizes: dict[str, int | str] = {"x": 4096, "centres": 8, "sums": 64}
+    kernel = pm.Kernel.from_opencl(NEAREST, name, 4096, 64, sizes, centres_of_all=8)
+    observed = kernel.as_observed({"x": np.full(4096, 9, np.int32), "centres": np.arange(8, dtype=np.int32)})
+    passes = pm.feature("f_mem_transactions_global_atomic_passes:32").eval(observed.as_compiled())
+    assert passes == pytest.approx(4096 // 32 * of_each_subgroup)

@@ -227,6 +227,30 @@ def test_programs(name: str) -> None:
     check(kernel, plain, rtol=1e-3)
 
 
+def test_numbers_of_packed_structs_are_moved_byte_by_byte() -> None:
+    source = (
+        "typedef struct __attribute__((packed)) { char kind; int number; short tail; } Odd;"
+        "__kernel void k(__global const Odd *x, __global Odd *y, __global int *z) { int i = get_global_id(0);"
+        " y[i].kind = 1; y[i].number = 3 * x[i].number; y[i].tail = x[i].tail; z[i] = x[i].number; }"
+    )
+    kernel = pm.Kernel.from_opencl(source, "k", ITEMS, ITEMS, {"x": ITEMS, "y": ITEMS, "z": ITEMS})
+    bytes_ = np.random.default_rng(1).integers(0, 256, 7 * ITEMS).astype(np.uint8)
+    arrays: Arrays = {"x": bytes_, "y": np.zeros_like(bytes_), "z": np.zeros(ITEMS, np.int32)}
+    check(kernel, arrays)
+    machine = kernel.as_observed(arrays).as_machine_code()
+    assert (
+        float(pm.feature("f_mem_access_global_load_var:x").eval(machine)) == (4 + 2 + 4) * ITEMS
+    )  # once more behind the stores
+    assert float(pm.feature("f_mem_access_global_store_var:z").eval(machine)) == ITEMS
+
+
+def test_atomics_of_64_bits_convert_what_they_are_given() -> None:
+    """NVIDIA's compiler has them by the names of those of 32 bits, too."""
+    arrays: Arrays = {"x": np.arange(ITEMS, dtype=np.int32) - 9, "y": np.full(4, 2**40, np.uint64)}
+    body = "atomic_add(&y[x[i] & 1], x[i]); atomic_max(y + 2, 7u); atomic_inc(&y[3]);"
+    check(kernel_of(body, arrays), arrays)
+
+
 def test_what_has_no_form_is_counted_as_compiled() -> None:
     source = (
         "__kernel void k(read_only image2d_t a, __global float *b) { const sampler_t s = CLK_FILTER_NEAREST;"
@@ -280,6 +304,20 @@ def test_the_model_of_an_nvidia_gpu_counts_it() -> None:
         assert calibration.explain(observed).seconds == pytest.approx(found)
         sent = pickle.loads(pickle.dumps(observed))  # without what its arrays hold
         assert float(calibration.predict(sent)) == float(calibration.predict(observed.as_compiled()))
+
+
+def test_a_kernel_that_has_a_name_is_counted_as_machine_code_and_one_of_a_generator_is_not(
+    collection: pm.KernelCollection,
+) -> None:
+    calibration = pm.Calibration.shipped(device="H200")
+    kernel = pm.Kernel.from_opencl(DECIDED, "k", 4096, 64, {"a": 80 * 4096, "b": 4096})
+    observed = kernel.as_observed({"b": np.full(4096, 40, np.int32)})
+    named = observed.with_name("sums of columns")
+    assert not named.is_of_generator
+    assert float(calibration.predict(named)) != float(calibration.predict(observed.as_compiled()))
+    assert float(calibration.predict(observed)) == float(calibration.predict(named))
+    made = collection.generate_kernels(["row_passes", "walk:items", "passes:1", "m:64", "n:1024"])
+    assert all(each.is_of_generator for each in made)
 
 
 def test_a_few_sizes_are_counted_one_by_one_and_many_by_the_source() -> None:

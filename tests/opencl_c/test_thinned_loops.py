@@ -22,6 +22,16 @@ NEAR = """__kernel void near(__global const float *x, __global float *out, const
     }
     out[i] = sum;
 }"""
+NEAR_AT_THE_END = """__kernel void near_at_the_end(__global const float *x, __global float *out, const int n)
+{
+    int i = get_global_id(0), j = 0;
+    float sum = 0;
+    do {
+        float d = x[j] - x[i];
+        if (d * d < 0.04f) sum += exp(d);
+    } while (++j < n);
+    out[i] = sum;
+}"""
 PAIRS = """__kernel void pairs(__global const float *x, __global int *out, const int n)
 {
     int i = get_global_id(0), found = 0;
@@ -98,7 +108,7 @@ def executions(counts: KernelCounts) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize("source", [NEAR, PAIRS, TILED])
+@pytest.mark.parametrize("source", [NEAR, NEAR_AT_THE_END, PAIRS, TILED])
 def test_counts_are_near_those_of_all_iterations(source: str) -> None:
     every, some = (observed(source, budget).counts_for(32) for budget in (100, 0.02))
     assert some.replicas > every.replicas
@@ -106,6 +116,18 @@ def test_counts_are_near_those_of_all_iterations(source: str) -> None:
     assert found != expected
     for key, number in expected.items():
         assert found[key] == pytest.approx(number, rel=0.1), key
+
+
+def test_a_loop_with_its_test_at_the_end_is_as_one_with_it_at_the_beginning() -> None:
+    one, other = (observed(source, 0.02).counts_for(32) for source in (NEAR, NEAR_AT_THE_END))
+    for kind in ("mul float32", "exp float32"):
+        assert executions(other)[kind] == pytest.approx(executions(one)[kind], rel=0.1)
+
+
+@pytest.mark.parametrize("n", [64, 832, N])
+def test_iterations_of_a_loop_with_its_test_at_the_end_are_all_counted(n: int) -> None:
+    loads = [each for each in observed(NEAR_AT_THE_END, 0.02, n).counts_for(32).accesses if each.text == "x[j]"]
+    assert [float(each.executions.workitem({"n": n})) for each in loads] == [pytest.approx(n * n, rel=1e-3)]
 
 
 def test_less_work_is_done() -> None:

@@ -156,3 +156,20 @@ def test_lanes_that_part_are_rare() -> None:
 
 def test_code_without_lines_has_no_origin() -> None:
     assert [each.origin for each in originated(code("0 MOV\n0 EXIT"), {}, set())] == [frozenset()]
+
+
+def test_what_is_guarded_does_not_say_how_often_a_block_is_executed() -> None:
+    """The block of PTX behind a condition became instructions under a guard, which the loop goes through each time."""
+    text = """
+        1 IADD3
+        10 LDG
+        10 ISETP
+        20 @P1 LDG
+        20 @P1 LDG
+        21 @P1 IADD3
+        22 @P1 SEL
+        13 @P0 BRA 1
+        2 EXIT
+    """
+    blocks = originated(code(text), BLOCKS, {1, 2})
+    assert told(blocks) == [(0, {0}, 1), (1, {1}, 1), (8, {0}, 1)]

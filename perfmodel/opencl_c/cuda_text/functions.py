@@ -55,6 +55,7 @@ CL unsigned int cl_groups_x() { unsigned int n; asm("mov.u32 %0, %%nctaid.x;" : 
 CL unsigned int cl_groups_y() { unsigned int n; asm("mov.u32 %0, %%nctaid.y;" : "=r"(n)); return n; }
 CL unsigned int cl_groups_z() { unsigned int n; asm("mov.u32 %0, %%nctaid.z;" : "=r"(n)); return n; }
 template <int N> struct cl_bytes { char bytes[N]; };
+template <typename T, int N> struct __attribute__((packed, aligned(N))) cl_packed { T number; };
 template <typename R, typename S> CL R cl_bits(S given) {
     R found;
     memcpy(&found, &given, sizeof(R));

@@ -13,7 +13,7 @@ from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.cuda_text.functions import FUNCTIONS
-from perfmodel.opencl_c.cuda_text.types import NAMES, literal, name_of, pieces
+from perfmodel.opencl_c.cuda_text.types import NAMES, literal, name_of, number_at, pieces
 from perfmodel.opencl_c.cuda_text.values import Numbers, Values
 from perfmodel.opencl_c.operations import KernelOperations
 from perfmodel.opencl_c.origins import Origins
@@ -289,7 +289,7 @@ class _Printer:
             at = self.values.place_of(pointer, statement.access, place)
             own = [*numbers[place : place + width], *["0"] * (place + width - len(numbers))]
             if width == 1:
-                self.emit(f"*({type_} *)({at}) = {own[0]};")
+                self.emit(f"{number_at(statement.access, type_, at)} = {own[0]};")
                 continue
             held = [f"__half_as_ushort({each})" for each in own] if is_half else own
             self.emit(f"*({type_} *)({at}) = make_{type_}({', '.join(held)});")

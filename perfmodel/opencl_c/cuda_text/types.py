@@ -65,6 +65,16 @@ def pieces(access: low.Access) -> Iterator[tuple[int, str, int]]:
         place += width
 
 
+def number_at(access: low.Access, name: str, address: str) -> str:
+    """Returns what stands for a number in memory, or for several that are moved at once, to be read or given a value.
+
+    Numbers within packed structs need not lie at multiples of their size: compilers move them in smaller parts.
+    """
+    if access.alignment < min(element_of(access.type).size, access.bytes):
+        return f"((cl_packed<{name}, {access.alignment}> *)({address}))->number"
+    return f"*({name} *)({address})"
+
+
 def literal(type_: Scalar, value: Any) -> str:
     """Returns a number as C++ writes it."""
     name = NAMES[type_.dtype]

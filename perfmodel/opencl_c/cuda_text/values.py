@@ -8,7 +8,7 @@ from typing import TypeAlias
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.cuda_text.functions import KNOWN, TESTS, WHOLE
-from perfmodel.opencl_c.cuda_text.types import literal, name_of, pieces
+from perfmodel.opencl_c.cuda_text.types import literal, name_of, number_at, pieces
 from perfmodel.opencl_c.operations import power_by_products
 from perfmodel.opencl_c.types import BOOL, HALF, Pointer, Scalar, Type, Vector, element_of, is_float, width_of
 from perfmodel.opencl_c.visitor import Dispatch
@@ -336,7 +336,7 @@ class Values:
             at = self.place_of(pointer, node.access, place)
             self.made += 1
             name = f"v{self.made}"
-            self.emit(f"{type_} {name} = *({type_} *)({at});")
+            self.emit(f"{type_} {name} = {number_at(node.access, type_, at)};")
             parts = [f"{name}.{axis}" for axis in "xyzw"[:width]] if width > 1 else [name]
             is_half = width > 1 and element_of(node.type) == HALF
             found += [f"__ushort_as_half({part})" for part in parts] if is_half else parts

@@ -177,13 +177,15 @@ class _Generator:
         frame = LoopFrame(walks.registers_set((statement,)))
         self.expressions.loops.append(frame)
         self.depth += 1
-        self.iteration(statement, inner, f"{done} = union({done}, {out})" if leaves else "", out)
-        plan = plan_of(statement, self.homes)
-        if plan is not None:
-            self.watched(plan, inner)
-        rough_plan = rough_plan_of(statement, self.homes)
-        if rough_plan is not None:
-            self.thinned(rough_plan, inner, "if" if plan is None else "elif")
+        plan, rough_plan = plan_of(statement, self.homes), rough_plan_of(statement, self.homes)
+
+        def before_test() -> None:
+            if plan is not None:
+                self.watched(plan, inner)
+            if rough_plan is not None:
+                self.thinned(rough_plan, inner, "if" if plan is None else "elif")
+
+        self.iteration(statement, inner, f"{done} = union({done}, {out})" if leaves else "", out, before_test)
         self.depth -= 1
         self.expressions.loops.pop()
         inside, self.lines = self.lines, before
@@ -225,8 +227,8 @@ class _Generator:
             self.set(register, f"jump[{number}]", mask)
         self.depth -= 2
 
-    def iteration(self, loop: low.Loop, mask: str, note_done: str, out: str) -> None:
-        """Makes the code of one iteration of a loop."""
+    def iteration(self, loop: low.Loop, mask: str, note_done: str, out: str, before_test: Callable[[], None]) -> None:
+        """Makes the code of one iteration of a loop; what comes before the next one's test makes the code of that."""
         self.emit(f"steps -= {max(len(list(walks.straights((loop,)))), 1)}")
         self.emit(f"work -= {_own_work((loop,), (*loop.test, *loop.body, *loop.step))}")
         registers = "".join(f"{self.names[register]}, " for register in deciding(loop))
@@ -251,6 +253,7 @@ class _Generator:
             test()
         part(loop.body)
         part(loop.step)
+        before_test()
         if loop.is_do:
             test()
 

@@ -72,7 +72,7 @@ def rough_plan_of(loop: low.Loop, homes: dict[low.Register, ListKey]) -> Plan | 
     if compared is None:
         return None
     operator, counter, bound = compared
-    steady = list(_steady((*loop.test, *loop.body, *loop.step)))
+    steady = list(_steady(walks.in_turn(loop)))
     moving = {register for register in changed if _moves(register, loop, steady, changed)}
     if counter not in moving:
         return None
@@ -96,7 +96,7 @@ def _depends_on_state(loop: low.Loop, stale: Set[low.Register], origins: Origins
     """Returns whether conditions in a loop follow from registers or memory that earlier iterations have changed."""
     first: dict[str | None, low.Load | low.Store | low.Atomic] = {}
     stored: set[str | None] = set()
-    for statement in walks.simple_statements((loop,)):
+    for statement in walks.simple_statements(walks.in_turn(loop)):
         for node in walks.accesses_of(statement):
             first.setdefault(node.access.variable, node)
             if not isinstance(node, low.Load):
@@ -165,7 +165,7 @@ def _lists_in(loop: low.Loop) -> set[ListKey]:
 
 def _is_carried(register: low.Register, loop: low.Loop) -> bool:
     """Returns whether an iteration may read what one before it gave to a register."""
-    return _reads_first(register, (*loop.test, *loop.body, *loop.step)) is not False
+    return _reads_first(register, walks.in_turn(loop)) is not False
 
 
 def _reads_first(register: low.Register, body: Iterable[low.Statement]) -> bool | None:
@@ -177,8 +177,8 @@ def _reads_first(register: low.Register, body: Iterable[low.Statement]) -> bool 
                 found = _reads_first_in(register, statement)
             case low.Scope():
                 found = _reads_first(register, statement.body)
-            case low.Loop() if not statement.is_do:
-                found = _reads_first(register, statement.test)
+            case low.Loop():
+                found = _reads_first(register, statement.body if statement.is_do else statement.test)
         if found is None and not isinstance(statement, low.Straight | low.Scope) and _occurs(register, statement):
             found = True
         if found is not None:
@@ -208,7 +208,7 @@ def _comparison(loop: low.Loop, changed: Set[low.Register]) -> tuple[str, low.Re
     Args:
         changed: the registers that the loop sets.
     """
-    if loop.is_do or walks.labels_left((*loop.test, *loop.body, *loop.step)):
+    if walks.labels_left((*loop.test, *loop.body, *loop.step)):
         return None
     if len(loop.test) != 1 or not isinstance(loop.test[0], low.Straight) or len(loop.test[0].statements) != 1:
         return None

@@ -154,8 +154,13 @@ class Emission:
         """
         number, label, condition = self.branch(), self.label("loop"), self.register("_go", BOOL)
         name = self.loop_name(stem)
-        test = self.nested(lambda: self.assign(condition, goes_on()))
+
+        def tested() -> tuple[low.Statement, ...]:
+            return self.nested(lambda: self.assign(condition, goes_on()))
+
+        test = () if is_do else tested()
         body, stepped = self.nested(lambda: iteration(label)), self.nested(step)
+        test = tested() if is_do else test
         self.structured(
             low.Loop(
                 number=number,

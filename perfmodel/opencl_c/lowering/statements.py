@@ -200,14 +200,15 @@ class Lowering:
     def loop(self, loop: syn.Loop) -> None:
         if loop.initial is not None:
             self.statement(loop.initial)
-        # The first iteration of a `do` loop has no test before it; one that changes something belongs to the body then.
-        before, inside = loop.condition, None
-        if loop.is_do and before is not None and has_effects(before):
-            before, inside = None, before
+        # The first iteration of a `do` loop has no test before it; what one changes belongs to the body then.
+        changing = loop.condition if loop.is_do and loop.condition and has_effects(loop.condition) else None
+        changed: list[low.Expression] = []
 
         def test() -> low.Expression:
             self.out.place = loop.place
-            return low.Constant(BOOL, 1) if before is None else self.expressions.condition(before)
+            if loop.condition is None or (changing and not changed):
+                return low.Constant(BOOL, 1)
+            return changed[0] if changing else self.expressions.condition(loop.condition)
 
         def iteration(label: str) -> None:
             after = self.out.label("next")
@@ -216,10 +217,8 @@ class Lowering:
             self.out.body.extend(self.out.scoped(after, lambda: self.statement(loop.body)))
             self.out.frame.breaks.pop()
             self.out.frame.continues.pop()
-            if inside is not None and not self.out.is_dead:
-                goes_on, branch = self.expressions.decided(inside), self.out.branch()
-                ends = self.out.nested(lambda: self.out.leave(label))
-                self.out.structured(low.If(number=branch, condition=goes_on, then=(), otherwise=ends, place=loop.place))
+            if changing and not self.out.is_dead:
+                changed.append(self.expressions.condition(changing))
 
         def step() -> None:
             self.out.place = loop.place
@@ -233,7 +232,7 @@ class Lowering:
             iteration,
             step,
             loop.place,
-            is_do=loop.is_do and inside is None,
+            is_do=loop.is_do,
             unroll=loop.unroll,
         )
 

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from itertools import product
 
-from perfmodel.opencl_c.lowering.builtin_names import ROUGH, WORK_ITEM, CollectiveFunction, block_access
+from perfmodel.opencl_c.lowering.builtin_names import ATOMICS, ROUGH, WORK_ITEM, CollectiveFunction, block_access
 from perfmodel.opencl_c.reading.macros import Macro, defined
 from perfmodel.opencl_c.reading.tokens import NAME, Token, stripped, tokens_of
 from perfmodel.opencl_c.types import SCALARS, WIDTHS, Scalar
@@ -326,6 +326,22 @@ def _of_intel(name: str) -> str:
     return "\n".join(lines)
 
 
+@cache
+def _of_atomics(operation: str) -> str:
+    """Returns the overloads of an ``atomic_…`` function, of which clang's library has those of 32 bits alone.
+
+    NVIDIA's compiler has those of 64 bits as well. Where one is declared, clang looks for no others.
+    """
+    lines = []
+    for one in ("int", "uint", "long", "ulong", *(("float",) if operation == "xchg" else ())):
+        others = f", {one}" * ATOMICS[operation]
+        for space in ("__global", "__local"):
+            lines.append(f"{one} __attribute__((overloadable)) atomic_{operation}(volatile {space} {one} *{others});")
+    return "\n".join(lines)
+
+
+_CLASSIC = ATOMICS.keys() - {"load", "store"}
+"""Atomics of OpenCL C 1.2; those of 2.0 are of types of their own."""
 _BLOCK_TYPES = {"uc": "uchar", "us": "ushort", "ui": "uint", "ul": "ulong"}
 
 
@@ -333,7 +349,9 @@ def header(source: str) -> str:
     """Returns the header for `source`, with those of the functions of many overloads that the source names."""
     used = sorted(set(re.findall(r"\bas_(\w+)\s*\(", source)))
     of_intel = sorted(set(re.findall(r"\bintel_sub_group_\w+", source)))
-    return "\n".join([_typedefs(), *map(_reinterpretations, used), *map(_of_intel, of_intel)])
+    atomics = [name for name in sorted(set(re.findall(r"\batomic_(\w+)\s*\(", source))) if name in _CLASSIC]
+    parts = (*map(_reinterpretations, used), *map(_of_intel, of_intel), *map(_of_atomics, atomics))
+    return "\n".join([_typedefs(), *parts])
 
 
 def _written(width: int) -> str:

@@ -21,6 +21,7 @@ from perfmodel.ptx.counting.copies_at_once import copies_under_way
 from perfmodel.ptx.counting.executions import added, constant, is_partly
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.operations import Purposes
+from perfmodel.ptx.counting.records import shares_of_records
 from perfmodel.ptx.counting.regions import over_grid
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.counting.vector_loads import with_vectors
@@ -215,7 +216,7 @@ class AccessCounter:
         is_uneven = any(step is not None and step % at_once for step in (*local, *(group or ())))
         is_scattered = is_uneven or None in local or (group is None and access.space == "global")
         known = self.launch.is_known(instruction)
-        jumps = is_scattered and access.space == "global" and self.jumps(access)
+        jumps = is_scattered and access.space == "global" and access in self._jumping
         touched: Blocks | None = None
         if is_scattered and access.space == "global" and known and not jumps:
             sizes = (4, 32, 128) if instruction.has("const") else (32, 128)
@@ -254,6 +255,7 @@ class AccessCounter:
             missed=None,
             recorded=partial(self._recorded, access, update) if has_record else None,
             touched=touched,
+            shared=self._jumping[access] if jumps else None,
             passes=addresses.sector_passes(self._width, SECTOR) if is_counter else None,
             update=update,
             contention=addresses.contention(item, is_counter, are_repeated) if may_meet else None,
@@ -263,6 +265,18 @@ class AccessCounter:
             depth=wait.depth,
             is_again=wait.is_again,
         )
+
+    @cached_property
+    def _jumping(self) -> dict[CountedAccess, Blocks | None]:
+        """The accesses that `jumps` is true of, with what they share of their blocks with others beside them."""
+        found: dict[CountedAccess, Blocks | None] = {}
+        by_array: dict[tuple[str, str, int], list[CountedAccess]] = {}
+        for access in self.found:
+            if access.space == "global" and self.jumps(access):
+                by_array.setdefault((access.name, access.direction, access.block), []).append(access)
+        for several in by_array.values():
+            found.update(zip(several, shares_of_records([each.addresses for each in several]), strict=True))
+        return found
 
     def _rounds(self, instruction: Instruction, block: int, executions: Executions) -> Executions:
         """Returns how often an access is waited for; several iterations share a wait for copies that they all began."""
@@ -376,7 +390,8 @@ class AccessCounter:
         items, _, _ = self.emulation.tally(access.instruction, access.block).by_block()
         made = float(self.launch.weights @ items) * access.share * seen / looked_at
         dtype, size = self.launch.arrays.get(access.name, ("uint8", 2**40))
-        there = max(size * np.dtype(dtype).itemsize / SECTOR, 1.0)
+        among = max(int(each.max()) for each in own) - min(int(each.min()) for each in own) + 1
+        there = max(min(size * np.dtype(dtype).itemsize / SECTOR, among), 1.0)
         return round(SECTOR * there * -math.expm1(-made / there))
 
     def fullest(self, accesses: list[CountedAccess]) -> int:

@@ -1,0 +1,91 @@
+"""Compares what records take that work-items load or store, side by side or anywhere, measured and predicted.
+
+    python -m benchmarks.records --device cuda --predict h200 \
+        --store docs/results/records-nvidia-h200-aa3198/measurements.sqlite.xz
+
+Each work-item of a kernel in CUDA loads or stores one record of an array of 512 MB, or of its first 131,072 records,
+which the second-level cache keeps; by as many accesses of words or of vectors as it takes. A hash chooses the record,
+or work-items take one after the other. Others add to counters of their own rows, in the order of the work-groups. Times
+come from the store; kernels that it lacks are measured if the device is here. They join no fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import perfmodel as pm
+from benchmarks.kernels_compared import compared
+from perfmodel.basics.tables import grid
+
+GROUP, ITEMS, ARRAY = 256, 2**22, 2**29
+SUMS = {"float": "x", "float2": "x.x + x.y", "float4": "x.x + x.y + x.z + x.w"}
+PARTS = {"float": 4, "float2": 8, "float4": 16}
+RECORDS = {
+    4: ("float",),
+    8: ("float2", "float"),
+    16: ("float4", "float"),
+    32: ("float4", "float"),
+    64: ("float4", "float"),
+}
+FEW = 2**17
+PLACES = {
+    "side by side": "i",
+    "anywhere": "(h ^ (h >> 15)) & (RECORDS - 1)",
+    "side by side, cached": f"i & {FEW - 1}",
+    "anywhere, cached": f"(h ^ (h >> 15)) & {FEW - 1}",
+}
+ACCESSES = {
+    "load": "float s = 0; for (int j = 0; j < PARTS; j++) s += sum(p[j]); out[i] = s;",
+    "store": "for (int j = 0; j < PARTS; j++) { TYPE x = {}; *(float *)&x = i + j; p[j] = x; }",
+}
+SOURCE = """
+__device__ float sum(TYPE x) { return ALL; }
+extern "C" __global__ void records(TYPE *a, float *out)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, h = i * 2654435761u;
+    TYPE *p = a + (size_t)(PLACE) * PARTS;
+    ACCESS
+}
+"""
+ROWS = """
+extern "C" __global__ void records(float *rows, float *out)
+{
+    const unsigned row = blockIdx.y * blockDim.y + threadIdx.y;
+    atomicAdd(&rows[row], 1.0f);
+}
+"""
+ROW_SHAPES = {1: (32, 8), 10: (32, 8), 64: (32, 2), 16: (256, 1)}
+
+
+def kernels() -> Iterator[tuple[str, str, pm.Kernel]]:
+    """Yields what is accessed, the order, and the kernel."""
+    for access, statement in ACCESSES.items():
+        for n_bytes, types in RECORDS.items():
+            for type_ in types:
+                parts = n_bytes // PARTS[type_]
+                for order, place in PLACES.items():
+                    text = SOURCE.replace("ACCESS", statement).replace("PLACE", place).replace("TYPE", type_)
+                    text = text.replace("ALL", SUMS[type_])
+                    text = text.replace("RECORDS", f"{ARRAY // n_bytes}u").replace("PARTS", str(parts))
+                    extents = {"a": ARRAY // PARTS[type_], "out": ITEMS}
+                    kernel = pm.Kernel.from_cuda(text, "records", ITEMS // GROUP, GROUP, extents)
+                    yield f"{access} {n_bytes} bytes as {parts} of {type_}", order, kernel
+    for groups, block in ROW_SHAPES.items():
+        rows = ITEMS // (groups * block[0])
+        kernel = pm.Kernel.from_cuda(ROWS, "records", (groups, rows // block[1]), block, {"rows": rows, "out": 1})
+        yield f"add {groups * block[0]} times to each of {rows} rows", "in order", kernel
+
+
+def main() -> None:
+    found = list(kernels())
+    times = compared([kernel for *_, kernel in found], "what records take, measured and predicted")
+    lines = []
+    for (access, order, _), took, said in zip(found, times.measured, times.predicted, strict=True):
+        each = [f"{1e12 * time / ITEMS:.3g}" for time in (took, said)]
+        lines.append([access, order, *each, f"{said / took:.2f}"])
+    print(f"{times.device}, picoseconds for each work-item\n")
+    print(grid(["access", "order", "measured", "predicted", "ratio"], lines))
+
+
+if __name__ == "__main__":
+    main()
