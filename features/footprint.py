@@ -14,7 +14,7 @@ from perfmodel.counting.evaluation import quotient
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.operations import DTYPES
-from perfmodel.features.transactions import block_bytes, bytes_touched, moved_on, part_of_record
+from perfmodel.features.transactions import block_bytes, bytes_touched, part_of_record
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
@@ -117,10 +117,7 @@ class FootprintFeature(CountedFeature):
         """Returns bytes of the blocks that each work-group touches by one access, its executions apart from each
         other; fields of a record share theirs."""
         of_one = block_bytes(counts, access, sizes, block)
-        items = access.executions.workitem(sizes)
-        if of_one is None:
-            of_one = max(block, access.bits // 8) * moved_on(access, block, sizes)
-        moved: Floats = items * of_one * part_of_record(access, counts, block)
+        moved: Floats = access.executions.workitem(sizes) * of_one * part_of_record(access, counts, block)
         return moved
 
     def used(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, item: int) -> Floats:

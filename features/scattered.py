@@ -19,7 +19,6 @@ from perfmodel.features.transactions import (
     block_bytes,
     bytes_of_array,
     bytes_touched,
-    moved_on,
     part_of_record,
 )
 from perfmodel.vocabulary.feature_name import FeatureName, Word
@@ -139,8 +138,6 @@ class ScatteredFeature(CountedFeature):
 
     def moved(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
         of_one = block_bytes(counts, access, sizes, self.block)
-        if of_one is None:
-            of_one = max(self.block, access.bits // 8) * moved_on(access, self.block, sizes)
         # What is touched as a whole, by several work-items, comes as fast as from neighbouring addresses.
         item = access.bits // 8
         least = min(item / DENSE, ALONE * max(self.block, item))

@@ -168,10 +168,11 @@ def side_by_side(access: AccessCount) -> Any:
     return access.variable, access.direction, access.body, moved_by(*strides)
 
 
-def block_bytes(counts: KernelCounts, access: AccessCount, sizes: Sizes, block: int) -> Floats | None:
-    """Returns bytes of the blocks that a group touches in one execution, for each of its work-items; None as in
-    `of_group`."""
-    return of_group(counts, access, sizes, BlockBytes(block))
+def block_bytes(counts: KernelCounts, access: AccessCount, sizes: Sizes, block: int) -> Floats:
+    """Returns bytes of the blocks that a group touches in one execution, for each of its work-items: as many as lead to
+    another block by the loop's step, where addresses are not known."""
+    known = of_group(counts, access, sizes, BlockBytes(block))
+    return max(block, access.bits // 8) * moved_on(access, block, sizes) if known is None else known
 
 
 def part_of_record(access: AccessCount, counts: KernelCounts, block: int) -> float:

@@ -51,10 +51,8 @@ _ONLY_FOR_THE_HOST = "explicitly marked as a __host__ function"
 _OF_LAMBDAS = "annotation on lambda"
 _MISTAKE = re.compile(r"^/?(.*?)\((\d+)\): (?:catastrophic )?error\b:?\s*(.*)$", re.MULTILINE)
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
-_NOT_FOUND = re.compile(r'cannot open source file "([^"]*)"')
-
-
 _OF_THE_TOOLKIT = {"cuda_runtime.h", "cuda.h", "device_launch_parameters.h"}
+_NOT_FOUND = re.compile(r'cannot open source file "([^"]*)"')
 
 
 def absent_headers(source: str, folders: Sequence[Path]) -> list[str]:
@@ -159,7 +157,7 @@ class Attempt:
         )
 
     def _without_refusals(self, mistakes: Sequence[_Mistake]) -> bool:
-        refused = bool(self.not_found) and any("#error directive" in each.words for each in mistakes)
+        refused = self.headers.keys() > HEADERS.keys() and any("#error directive" in each.words for each in mistakes)
         return refused and self._take(outline_of(without_refusals(self.outline.source)))
 
     def _without_mistakes(self, mistakes: Sequence[_Mistake]) -> bool:

@@ -225,8 +225,7 @@ def evaluate_all(
     counted = counted_functions(features, kernel, bound)
     values = dict(zip(counted, blockwise(list(counted.values()), bound), strict=True))
     left = {name: found for name, found in features.items() if name not in values}
-    shape = np.broadcast_shapes(*(np.shape(size) for size in bound.values()))
-    if shape and left:
+    if left and (shape := np.broadcast_shapes(*map(np.shape, bound.values()))):
         values |= _size_by_size(left, kernel, bound, shape)
     elif left:
         here = kernel.at(**{name: int(size) for name, size in bound.items()})

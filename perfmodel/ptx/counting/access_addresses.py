@@ -145,7 +145,7 @@ class AccessAddresses:
         """Returns how many blocks of so many bytes a sub-group touches in one execution, on average."""
         if (width, size) not in self._known_blocks:
             unit = UNIT if UNIT % size == 0 else size
-            found = self._mean(width, unit, lambda table, active: _distinct_in_rows(table // size, active))
+            found = self._mean(width, unit, lambda table, active: distinct_in_rows(table // size, active))
             self._known_blocks[width, size] = found
         return self._known_blocks[width, size]
 
@@ -159,7 +159,7 @@ class AccessAddresses:
         beside, apart = np.arange(width) // neighbours, -(-width // neighbours)
 
         def asked(table: Array, active: NDArray[np.bool_]) -> Array:
-            return _distinct_in_rows(table // WORD_BYTES * apart + beside, active)
+            return distinct_in_rows(table // WORD_BYTES * apart + beside, active)
 
         return max(self.noted.n_bytes // WORD_BYTES, 1) * self._mean(width, WORD_BYTES, asked)
 
@@ -420,7 +420,7 @@ def touched_by(accesses: Sequence[AccessAddresses], block: int) -> Region:
     return union(parts)
 
 
-def _distinct_in_rows(numbers: Array, active: NDArray[np.bool_]) -> Array:
+def distinct_in_rows(numbers: Array, active: NDArray[np.bool_]) -> Array:
     """Returns how many different numbers each row has where it is active, which is in its first places."""
     ordered = np.sort(np.where(active, numbers, numbers[:, :1]), axis=1)
     return np.asarray(1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.counting.counts import Blocks
-from perfmodel.ptx.counting.access_addresses import AccessAddresses
+from perfmodel.ptx.counting.access_addresses import AccessAddresses, distinct_in_rows
 
 SIZES = (32, 64, 128)
 """Bytes of the blocks that records share."""
@@ -19,27 +19,21 @@ MOST = 4096
 def shares_of_records(accesses: Sequence[AccessAddresses]) -> list[Blocks | None]:
     """Returns the part of its own blocks that each of some accesses counts with, by the blocks' bytes, as those share
     them that are equally far from it for all work-items; None where no other is."""
-    first = [each.executions_at(1) for each in accesses]
     found: list[Blocks | None] = [None] * len(accesses)
-    left = [number for number, executions in enumerate(first) if executions]
+    left = {number: run[0] for number, each in enumerate(accesses) if (run := each.executions_at(1))}
     while left:
-        mask, addresses = first[left[0]][0]
-        alike = [
-            number
-            for number in left
-            if first[number][0][0].index.shape == mask.index.shape
-            and np.ptp(first[number][0][1] - addresses) == 0
-            and np.array_equal(first[number][0][0].index, mask.index)
-        ]
+        mask, addresses = next(iter(left.values()))
+        alike = {
+            number: own
+            for number, (others, own) in left.items()
+            if np.array_equal(others.index, mask.index) and np.ptp(own - addresses) == 0
+        }
         if len(alike) > 1:
-            places = [first[number][0][1][:MOST] for number in alike]
-            of_all = tuple(
-                (size, _shared([(own, accesses[n].noted.n_bytes) for own, n in zip(places, alike, strict=True)], size))
-                for size in SIZES
-            )
+            fields = [(own[:MOST], accesses[number].noted.n_bytes) for number, own in alike.items()]
+            shares = tuple((size, _shared(fields, size)) for size in SIZES)
             for number in alike:
-                found[number] = of_all
-        left = [number for number in left if number not in alike]
+                found[number] = shares
+        left = {number: run for number, run in left.items() if number not in alike}
     return found
 
 
@@ -49,12 +43,12 @@ def _shared(fields: Sequence[tuple[NDArray[np.int64], int]], size: int) -> float
     Args:
         fields: where each begins, by work-item, and its bytes.
     """
-    apart, blocks = 0, []
-    for begins, n_bytes in fields:
-        last = (begins + n_bytes - 1) // size
-        own = [np.minimum(begins // size + step, last) for step in range(-(-n_bytes // size) + 1)]
-        distinct = np.sort(np.stack(own), axis=0)
-        apart += len(begins) + int((np.diff(distinct, axis=0) > 0).sum())
-        blocks += own
-    together = np.sort(np.stack(blocks), axis=0)
-    return float(together.shape[1] + (np.diff(together, axis=0) > 0).sum()) / apart
+    touched = [
+        np.minimum(begins[:, None] + size * np.arange(-(-n_bytes // size) + 1), begins[:, None] + n_bytes - 1) // size
+        for begins, n_bytes in fields
+    ]
+    return float(_number(np.concatenate(touched, axis=1)) / sum(map(_number, touched)))
+
+
+def _number(blocks: NDArray[np.int64]) -> int:
+    return int(distinct_in_rows(blocks, np.ones(blocks.shape, bool)).sum())
