@@ -5,8 +5,9 @@
 
 Each work-item of a kernel in CUDA loads or stores one record of an array of 512 MB, or of its first 131,072 records,
 which the second-level cache keeps; by as many accesses of words or of vectors as it takes. A hash chooses the record,
-or work-items take one after the other. Others add to counters of their own rows, in the order of the work-groups. Times
-come from the store; kernels that it lacks are measured if the device is here. They join no fit.
+or work-items take one after the other. In others, neighbours load or store a row together, 16 bytes each, and a hash
+chooses the row; or work-items add to counters of their rows, in the order of the work-groups. Times come from the
+store; kernels that it lacks are measured if the device is here. They join no fit.
 """
 
 from __future__ import annotations
@@ -47,6 +48,18 @@ extern "C" __global__ void records(TYPE *a, float *out)
     ACCESS
 }
 """
+SHARED = """
+extern "C" __global__ void records(float4 *a, float *out)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, h = i / NEIGHBOURS * 2654435761u;
+    float4 *p = a + (size_t)((h ^ (h >> 15)) & (RECORDS - 1)) * NEIGHBOURS + i % NEIGHBOURS;
+    ACCESS
+}
+"""
+SHARED_ACCESSES = {
+    "load": "float4 x = *p; out[i] = x.x + x.y + x.z + x.w;",
+    "store": "*p = make_float4(i, i, i, i);",
+}
 ROWS = """
 extern "C" __global__ void records(float *rows, float *out)
 {
@@ -70,6 +83,14 @@ def kernels() -> Iterator[tuple[str, str, pm.Kernel]]:
                     extents = {"a": ARRAY // PARTS[type_], "out": ITEMS}
                     kernel = pm.Kernel.from_cuda(text, "records", ITEMS // GROUP, GROUP, extents)
                     yield f"{access} {n_bytes} bytes as {parts} of {type_}", order, kernel
+    for access, statement in SHARED_ACCESSES.items():
+        for neighbours in (2, 4, 8, 16, 32):
+            text = SHARED.replace("ACCESS", statement).replace("NEIGHBOURS", str(neighbours))
+            text = text.replace("RECORDS", f"{ARRAY // (16 * neighbours)}u")
+            kernel = pm.Kernel.from_cuda(
+                text, "records", ITEMS // GROUP, GROUP, {"a": ARRAY // PARTS["float4"], "out": ITEMS}
+            )
+            yield f"{access} {16 * neighbours} bytes by {neighbours}", "anywhere", kernel
     for groups, block in ROW_SHAPES.items():
         rows = ITEMS // (groups * block[0])
         kernel = pm.Kernel.from_cuda(ROWS, "records", (groups, rows // block[1]), block, {"rows": rows, "out": 1})

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
-from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
+from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, Footprint, KernelCounts
+from perfmodel.counting.evaluation import quotient
 from perfmodel.features.footprint import FootprintFeature, reaches_beyond
 from perfmodel.features.group_addresses import of_group
 from perfmodel.features.memory_access import Floats, Sizes
@@ -27,6 +28,9 @@ TURNS = SECTOR + 1
 """After so many iterations, whatever their step, addresses are where they were within their sectors."""
 WHOLE = 1.0
 ROLES = {"space": ("global", "local"), "direction": ("load", "store"), "fresh": ("fresh",)}
+
+KEPT_OF_GROUP = 32768
+"""So many bytes of an array a first-level cache is taken to keep for a work-group, beside what it keeps for others."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,8 @@ class RoundsFeature(CountedFeature):
     None of these waits for another. With ``fresh``, only the part of them counts in which a load takes any work-item of
     a sub-group to a sector that the loop's iteration before has not accessed: an eighth along rows of floats that all
     begin at a sector, each one where rows begin anywhere in theirs; loads that follow from others count by themselves,
-    but not where one that came before has been at the same place. With ``beyond:220000``, only loads count that touch
+    but not where one that came before has been at the same place, nor where the work-group has touched all of the few
+    sectors there are. With ``beyond:220000``, only loads count that touch
     more bytes than that of their array over the launch: caches keep the others from one work-group to the next.
     """
 
@@ -74,6 +79,7 @@ class RoundsFeature(CountedFeature):
         super().__init__(name)
         self.beyond = beyond
         self.touched = FootprintFeature(name, None, direction, None, block=SECTOR)
+        self.of_groups = FootprintFeature(name, None, direction, None, by_group=True, block=SECTOR)
         self.space, self.direction = space, direction
         self.granularity = granularity
         self.subgroup_size = SUBGROUP_SIZE if is_fresh else granularity.subgroup_size
@@ -105,10 +111,22 @@ class RoundsFeature(CountedFeature):
         if access.is_again or (self.beyond and not reaches_beyond(access, self.beyond)):
             return 0.0
         part = self.fresh_part(counts, access, sizes)
-        footprint = counts.footprint_of(access.variable, self.direction) if self.beyond else None
+        footprint = counts.footprint_of(access.variable, self.direction)
         if footprint is None:
             return part
-        return np.where(self.touched.of(footprint, counts, sizes) > self.beyond, part, 0.0)
+        first = np.minimum(part, self.first_part(footprint, access, counts, sizes))
+        return np.where(self.touched.of(footprint, counts, sizes) > self.beyond, first, 0.0) if self.beyond else first
+
+    def first_part(
+        self, footprint: Footprint, access: AccessCount, counts: KernelCounts, sizes: Sizes
+    ) -> float | Floats:
+        """Returns which part of its times an access goes to sectors at most that its work-group has not been at: loops
+        around the innermost one may go over the same few again and again, as over weights or a row of a table."""
+        groups = counts.work_groups(sizes)
+        n_bytes = self.of_groups.of(footprint, counts, sizes)
+        sectors = n_bytes / SECTOR + groups  # one more, as they may begin anywhere
+        most = quotient(sectors * counts.work_items(sizes) / groups, access.rounds.workitem(sizes), 1.0)
+        return np.where(n_bytes <= groups * KEPT_OF_GROUP, np.minimum(most, 1.0), 1.0)
 
     def fresh_part(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the part of the innermost loop's iterations in which a load goes to a fresh sector.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
-from perfmodel.counting.counts import LINE_BYTES, PAGE_BYTES, AccessCount, Footprint, KernelCounts
+from perfmodel.counting.counts import LINE_BYTES, PAGE_BYTES, SUBGROUP_SIZE, AccessCount, Footprint, KernelCounts
 from perfmodel.counting.evaluation import quotient
 from perfmodel.features.footprint import FootprintFeature
 from perfmodel.features.memory_access import Floats, Sizes
@@ -25,12 +25,11 @@ from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, unknown_word
 
 DIRECTIONS = ("load", "store", "atomic")
-FLAGS = ("missed", "first")
+FLAGS = ("missed", "first", "gaps", "whole")
 ALL_OVER = 0.5
-"""A group is all over an array that touches this part of its pages, or as many pages for its sectors."""
-DENSE, ALONE = 0.4, 0.95
-"""The part of a block's bytes that is used where accesses of a group are not scattered, whatever their index is; and
-the part of a block that each has for itself where they are, however much of it they use."""
+"""A group is all over an array that touches this part of its pages, or as many pages for its lines."""
+FILLED = 0.99
+"""A sub-group fills the sectors of which it stores this part of their bytes."""
 
 
 class ScatteredFeature(CountedFeature):
@@ -39,15 +38,22 @@ class ScatteredFeature(CountedFeature):
     Such an access has no group beside it that has just touched what it touches: beyond what a cache holds of its reach,
     it goes to memory. Its reach is what it touches over the launch, at most its array.
 
+    With ``gaps``, a third of what they leave out of lines of 128 bytes counts instead: the whole block of a sector
+    that is alone in its line, nothing of lines that are touched as a whole. On an H200, blocks that lie anywhere take
+    the bandwidth of memory for their bytes, and a time of their own for these (`benchmarks.records`).
+
     Attributes:
         reach: bytes; accesses of no more are left out.
         missed: whether only blocks count that a last-level cache no longer has, as far as ids and arguments alone say
             where accesses go; of others, all count.
         first: whether each block counts once, as footprints have it.
+        gaps: whether gaps count.
+        whole: whether only accesses count that fill their sectors.
         keeps: bytes of lines that a last-level cache has room for; 0 where nothing is said of it.
     """
 
     unit = "byte"
+    subgroup_size = SUBGROUP_SIZE
 
     def __init__(
         self,
@@ -60,7 +66,7 @@ class ScatteredFeature(CountedFeature):
     ) -> None:
         super().__init__(name)
         self.direction, self.block, self.reach, self.keeps = direction, block, reach, keeps
-        self.missed, self.first = "missed" in flags, "first" in flags
+        self.missed, self.first, self.gaps, self.whole = (flag in flags for flag in FLAGS)
         self.brought = FootprintFeature(name, None, direction or "any", None, block=block)
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
@@ -77,9 +83,20 @@ class ScatteredFeature(CountedFeature):
             # Fields of a struct share blocks.
             part = np.minimum(quotient(most, sum(moved, np.asarray(0.0)), 1.0), 1.0)
             for access, of_one in zip(accesses, moved, strict=True):
-                found = of_one * part * self.part_missed(access, lost)
+                found = of_one * part * self.part_missed(access, lost) * self.part_counted(access, counts, sizes)
                 total = total + np.where(self.reach_of(access, counts, sizes) > self.reach, found, 0.0)
         return total
+
+    def part_counted(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> float | Floats:
+        """Returns the part of what an access moves that is asked for, whatever a cache has."""
+        sectors = self.at_once(access, SECTOR, counts, sizes)
+        items = access.executions.workitem(sizes)
+        if self.whole and not np.all(items * (access.bits // 8) >= FILLED * sectors):
+            return 0.0
+        if not self.gaps:
+            return 1.0
+        left_out = quotient(self.at_once(access, LINE_BYTES, counts, sizes), sectors, 1.0) - 1.0
+        return np.maximum(left_out, 0.0) / (LINE_BYTES / SECTOR - 1)
 
     def most(self, footprint: Footprint | None, counts: KernelCounts, sizes: Sizes) -> Floats:
         """Returns the bytes of an array's blocks beyond which no more count; infinite where nothing says so."""
@@ -110,10 +127,8 @@ class ScatteredFeature(CountedFeature):
         """
         reaches: dict[str, Floats] = {}
         for access in jumping:
-            touched = np.minimum(
-                self.reach_of(access, counts, sizes) / SECTOR, self.moved(access, counts, sizes) / self.block
-            )
-            lines = reaches.get(access.variable, np.asarray(0.0)) + touched * LINE_BYTES
+            touched = np.minimum(self.reach_of(access, counts, sizes), self.at_once(access, SECTOR, counts, sizes))
+            lines = reaches.get(access.variable, np.asarray(0.0)) + touched / SECTOR * LINE_BYTES
             array = bytes_of_array(counts, access, sizes)
             reaches[access.variable] = lines if array is None else np.minimum(lines, array)
         whole = sum(reaches.values(), np.asarray(0.0))
@@ -137,13 +152,17 @@ class ScatteredFeature(CountedFeature):
         )
 
     def moved(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
-        of_one = block_bytes(counts, access, sizes, self.block)
-        # What is touched as a whole, by several work-items, comes as fast as from neighbouring addresses.
-        item = access.bits // 8
-        least = min(item / DENSE, ALONE * max(self.block, item))
-        of_one = np.where(of_one > least, of_one, 0.0)
-        moved: Floats = access.executions.workitem(sizes) * of_one * part_of_record(access, counts, self.block)
-        return moved
+        """Returns the bytes of the blocks that an access touches in all its executions; fields of a record share
+        theirs."""
+        return self.at_once(access, self.block, counts, sizes) * part_of_record(access, counts, self.block)
+
+    @staticmethod
+    def at_once(access: AccessCount, block: int, counts: KernelCounts, sizes: Sizes) -> Floats:
+        """Returns the bytes of the blocks that sub-groups touch at once, added up over all executions."""
+        if access.touched is not None and access.addresses is None and access.executions.subgroup is not None:
+            return access.executions.subgroup(sizes) * between_sizes(access.touched, block) * block
+        touched: Floats = access.executions.workitem(sizes) * block_bytes(counts, access, sizes, block)
+        return touched
 
     def reach_of(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
         known = bytes_of_array(counts, access, sizes)
@@ -158,7 +177,7 @@ def _is_all_over(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> boo
         return False
     seen, whole = dict(footprint.touched), footprint.array_bytes(sizes)
     pages = np.inf if whole is None else float(np.max(whole)) / PAGE_BYTES
-    most = min(between_sizes(footprint.touched, SECTOR), pages)
+    most = min(between_sizes(footprint.touched, LINE_BYTES), pages)  # a record may lie in several sectors
     return PAGE_BYTES in seen and seen[PAGE_BYTES] >= ALL_OVER * most
 
 

@@ -38,10 +38,8 @@ WIDEST_GRID, WIDEST_BLOCK = (2**31 - 1, 65535, 65535), (1024, 1024, 64)
 MOST_WORK = 110_000
 """So many instructions of few lanes are emulated with the usual budget, for about a second, before some iterations of
 loops stand for others."""
-LONGEST_ASSEMBLED = 600_000
-"""The assembler is not asked about code of more characters, which it takes too long for."""
-_TABLE = re.compile(r"^[ \t]*\.(?:visible )?(?:global|const) .*\n", re.MULTILINE)
-"""Variables with what they hold, such as the megabyte that cuRAND brings along."""
+MOST_ASSEMBLED = 15_000
+"""The assembler is not asked about code of more statements, for which it takes seconds."""
 
 
 class PtxProgram(DeclaredProgram):
@@ -199,7 +197,7 @@ class PtxProgram(DeclaredProgram):
 
     @cached_property
     def _is_short(self) -> bool:
-        return len(_TABLE.sub("", self.text)) <= LONGEST_ASSEMBLED
+        return self.text.count(";") <= MOST_ASSEMBLED
 
     @cached_property
     def _can_be_cut(self) -> bool:

@@ -95,7 +95,8 @@ def _case(folder: Path, entry: Any, number: int, launch: str | None) -> Case | N
         raise SurveyError(f"{what} has the source {entry['source']!r}; give a file that ends in {', '.join(LANGUAGES)}")
     axes, others = AXES[language], ("shared",) if language is CudaCase else ()
     if unknown := next((key for key in given if key not in (*axes, *others, "arguments")), None):
-        raise SurveyError(f"launch {chosen!r} of {what} has a {unknown!r}, which is not known; leave it out")
+        remedy = "write it beside the launches" if unknown in REQUIRED | OPTIONAL else "leave it out"
+        raise SurveyError(f"launch {chosen!r} of {what} has a {unknown!r}, which is not known there; {remedy}")
     for key in others:
         if type(given.get(key, 0)) is not int or given.get(key, 0) < 0:
             raise SurveyError(f"launch {chosen!r} of {what} has {key} {given[key]!r:.40}; give a number of bytes")

@@ -35,6 +35,8 @@ NEEDS = {
     "measured": {"read", "built"},
 }
 """Stages that make no sense where one of these failed."""
+MOST_FINDINGS = 8
+"""So many of the mistakes that an emulation finds are kept."""
 TOLERANCES = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-9}
 """So far may floats of the emulation and of a device differ, relative to the element or a thousandth of the largest."""
 
@@ -164,7 +166,7 @@ class CaseStages:
         found = emulate(self._plain, self.case.sampled, groups="sample", extrapolate=True)
         return {
             "groups": len(found.emulated_groups),
-            "findings": sorted({each.kind for each in found.findings}),
+            "findings": [str(each) for each in found.findings[:MOST_FINDINGS]],
             "extrapolated": found.is_extrapolated,
         }
 

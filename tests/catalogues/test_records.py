@@ -49,6 +49,35 @@ def test_fields_of_a_record_share_its_sectors(type_: str, parts: int, sectors: i
     assert pm.feature(SCATTERED).eval(kernel) == pytest.approx(wanted, rel=0.1)
 
 
+ROWS = """
+__global__ void rows(float4 *a, float *out)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, h = i / N * 2654435761u;
+    float4 *p = a + (size_t)((h ^ (h >> 15)) & (ROWS - 1)) * N + i % N;
+    ACCESS
+}
+"""
+ROW_ACCESSES = {"load": "float4 x = *p; out[i] = x.x + x.y + x.z + x.w;", "store": "*p = make_float4(i, i, i, i);"}
+
+
+@pytest.mark.parametrize("direction", ROW_ACCESSES)
+@pytest.mark.parametrize(("together", "part"), [(1, 1.0), (2, 1.0), (4, 1 / 3), (8, 0.0), (16, 0.0)])
+def test_rows_leave_out_what_lines_have_beside_them(direction: str, together: int, part: float) -> None:
+    """A sector that is alone in its line leaves out three others, half a line one for each, a whole line none."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    text = ROWS.replace("ACCESS", ROW_ACCESSES[direction]).replace("N", str(together))
+    rows = 4 * RECORDS // together
+    text = text.replace("ROWS", str(rows))
+    kernel = pm.Kernel.from_cuda(text, "rows", ITEMS // 256, 256, {"a": rows * together, "out": ITEMS})
+    name = f"f_mem_scattered_global_{direction}_missed_block:32"
+    sectors = ITEMS * max(16, 32 // together)  # neighbours that share one are at the same place
+    assert pm.feature(name).eval(kernel) == pytest.approx(sectors, rel=0.02)
+    gaps = pm.feature(f"{name}_gaps").eval(kernel)
+    assert gaps == pytest.approx(part * sectors, rel=0.02, abs=1)
+    whole = pm.feature(f"{name}_gaps_whole").eval(kernel)
+    assert whole == (0 if together == 1 else gaps)
+
+
 def test_atomics_that_work_groups_walk_with() -> None:
     """Groups of a row begin one after the other: they come to a place of `rows` together, and through `columns` again
     and again."""

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import perfmodel as pm
 from perfmodel.basics.errors import EmulationError
 from perfmodel.opencl_c.builtins import BUILTINS, binary, conversion, function, reinterpretation, unary
 from perfmodel.opencl_c.builtins.dot_products import DOT_PRODUCTS
@@ -405,3 +406,19 @@ def test_numpys_own_functions_where_they_do() -> None:
         assert (binary("+", type_), binary("*", type_)) == (np.add, np.multiply)
     assert binary("/", FLOAT) is np.true_divide
     assert binary("<", LONG) is np.less
+
+
+def test_what_clang_has_in_every_language() -> None:
+    source = """__kernel void k(__global const uint *x, __global int *y)
+    {
+        int i = get_global_id(0);
+        if (__builtin_expect(x[i] == 0, 0)) { y[i] = -1; return; }
+        __builtin_assume(x[i] > 0);
+        y[i] = __builtin_popcount(x[i]) + 100 * __builtin_clz(x[i]) + 10000 * __builtin_ctz(x[i]);
+    }"""
+    x = np.array([0, 1, 2**31, 2**32 - 1, *np.random.default_rng(1).integers(0, 2**32, 60)], np.uint32)
+    kernel = pm.Kernel.from_opencl(source, "k", 64, 32, {"x": 64, "y": 64})
+    found = pm.emulate(kernel, groups="all", arrays={"x": x}).array("y")
+    bits = [f"{number:b}" for number in x.tolist()]
+    expected = [one.count("1") + 100 * (32 - len(one)) + 10000 * (len(one) - len(one.rstrip("0"))) for one in bits]
+    assert found.tolist() == [-1, *expected[1:]]

@@ -244,6 +244,17 @@ def test_numbers_of_packed_structs_are_moved_byte_by_byte() -> None:
     assert float(pm.feature("f_mem_access_global_store_var:z").eval(machine)) == ITEMS
 
 
+def test_addresses_are_moved_as_whole_numbers_are() -> None:
+    """A private array of structs that is indexed by data lies in memory, with the addresses in it."""
+    arrays: Arrays = {"x": np.arange(ITEMS, dtype=np.int32)[::-1].copy(), "y": np.zeros(ITEMS, np.int32)}
+    body = (
+        "struct { __global int *from; int by; } both[8];"
+        " for (int k = 0; k < 8; k++) { both[(k + x[i]) % 8].from = x + k; both[k].by = k; }"
+        " y[i] = both[x[i] % 8].from[i % 4] + both[i % 8].by;"
+    )
+    check(kernel_of(body, arrays), arrays)
+
+
 def test_atomics_of_64_bits_convert_what_they_are_given() -> None:
     """NVIDIA's compiler has them by the names of those of 32 bits, too."""
     arrays: Arrays = {"x": np.arange(ITEMS, dtype=np.int32) - 9, "y": np.full(4, 2**40, np.uint64)}

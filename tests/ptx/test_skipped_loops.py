@@ -76,7 +76,7 @@ WALKED = """
 .target sm_90
 .address_size 64
 .visible .entry walked(.param .u64 x, .param .u64 y, .param .u32 n, .param .u32 k)
-{
+{{
   .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<3>;
   ld.param.u64 %rd1, [x];
   ld.param.u64 %rd2, [y];
@@ -94,18 +94,23 @@ AGAIN:
   shl.b32 %r5, %r1, 2;
   cvt.s64.s32 %rd6, %r5;
   add.s64 %rd4, %rd4, %rd6;
-  add.s32 %r4, %r4, 1;
+  {}
   setp.lt.s32 %p1, %r4, %r2;
   @%p1 bra AGAIN;
   st.global.f32 [%rd5], %f1;
   ret;
-}
+}}
 """
 
 
-def test_steps_that_iterations_compute_anew_are_skipped_over() -> None:
+COUNTED = ("add.s32 %r4, %r4, 1;", "cvt.s64.s32 %rd7, %r4; cvt.u32.u64 %r6, %rd7; add.s32 %r4, %r6, 1;")
+"""How a loop counts its iterations: a compiler that needs the number in 64 bits too goes on from those."""
+
+
+@pytest.mark.parametrize("counted", COUNTED)
+def test_steps_that_iterations_compute_anew_are_skipped_over(counted: str) -> None:
     """Compilers leave them in the loop where they cost less than a register."""
-    kernel = Kernel.from_ptx(WALKED, None, 1, 64, {"x": "n*k", "y": 64}, n=64, k=500)
+    kernel = Kernel.from_ptx(WALKED.format(counted), None, 1, 64, {"x": "n*k", "y": 64}, n=64, k=500)
     every, every_place, none = executions(kernel, None, False)
     some, some_places, skipped = executions(kernel, None, True)
     assert (none, skipped) == (0, 496)

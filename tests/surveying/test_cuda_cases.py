@@ -244,7 +244,10 @@ def test_what_is_wrong_with_structs_is_told(folder: Path, said: dict[str, Any], 
     ("entry", "culprit"),
     [
         ({"source": "all.cpp"}, "'all.cpp'; give a file that ends in .cl, .cu"),
-        ({"launches": {"gpu": {"global": [4], "block": [4], "arguments": {}}}}, "'global', which is not known"),
+        (
+            {"launches": {"gpu": {"global": [4], "block": [4], "arguments": {}}}},
+            "'global', which is not known there; leave it out",
+        ),
         ({"launches": {"gpu": {"grid": [4], "block": [0], "arguments": {}}}}, "no block size"),
         ({"launches": {"gpu": {"grid": [4], "block": [4], "shared": -1, "arguments": {}}}}, "shared -1"),
     ],

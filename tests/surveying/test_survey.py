@@ -218,6 +218,18 @@ __kernel void off(__global uchar *out) { out[get_global_id(0)] = FOUND; }
         assert bool(survey(given, device=cpu.key).failures) == fails
 
 
+def test_mistakes_are_said_with_their_places_as_a_case_is_done(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "__kernel void meet(__global int *out) {\n  out[get_group_id(0)] = get_local_id(0);\n}"
+    (folder / "meet.cl").write_text(text, encoding="utf-8")
+    describe(folder, case("meet", {"out": 4}) | {"source": "meet.cl"})
+    assert main(["survey", str(folder)]) == 0
+    said = capsys.readouterr().err
+    assert "meet: all stages done; meet.cl:2" in said
+    assert "race" in said
+
+
 @pytest.mark.parametrize(
     ("entry", "culprit"),
     [
@@ -229,6 +241,10 @@ __kernel void off(__global uchar *out) { out[get_global_id(0)] = FOUND; }
         ({"launches": {"cpu": {"global": [4], "local": [4]}}}, "no arguments"),
         ({"launches": {"cpu": {"global": [4.5], "local": [4], "arguments": {}}}}, "no global size"),
         ({"launches": {"cpu": {"global": [4], "local": [4], "arguments": {}, "size": 3}}}, "'size'"),
+        (
+            {"launches": {"cpu": {"global": [4], "local": [4], "arguments": {}, "any_order": ["a"]}}},
+            "write it beside the launches",
+        ),
         ({"launches": {"cpu": {}, "gpu": {}}}, "choose one by --launch"),
     ],
 )

@@ -77,7 +77,8 @@ def _survey(parsed: argparse.Namespace) -> int:
             with Path(parsed.out).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(outcome.as_json()) + "\n")
         failed = next((stage for stage in outcome.stages if stage.failure), None)
-        said = f"{failed.name} failed: {failed.failure}" if failed else "all stages done"
+        mistakes = [each for stage in outcome.stages for each in stage.values.get("findings", ())]
+        said = f"{failed.name} failed: {failed.failure}" if failed else "; ".join(["all stages done", *mistakes])
         print(f"{outcome.case.name}: {said}", file=sys.stderr, flush=True)
 
     found = survey(

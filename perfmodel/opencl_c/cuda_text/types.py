@@ -70,7 +70,8 @@ def number_at(access: low.Access, name: str, address: str) -> str:
 
     Numbers within packed structs need not lie at multiples of their size: compilers move them in smaller parts.
     """
-    if access.alignment < min(element_of(access.type).size, access.bytes):
+    size = access.type.size if isinstance(access.type, Pointer) else element_of(access.type).size
+    if access.alignment < min(size, access.bytes):
         return f"((cl_packed<{name}, {access.alignment}> *)({address}))->number"
     return f"*({name} *)({address})"
 

@@ -95,8 +95,14 @@ __LONG_MAX__ 0x7fffffffffffffffL
 __FLT_MAX__ 0x1.fffffep127f
 __FLT_MIN__ 0x1.0p-126f
 __FLT_EPSILON__ 0x1.0p-23f
+__builtin_expect(value, likely) (value)
+__builtin_assume(condition) ((void)0)
+__builtin_unreachable() ((void)0)
+__builtin_popcount(bits) ((int)popcount((uint)(bits)))
+__builtin_clz(bits) ((int)clz((uint)(bits)))
+__builtin_ctz(bits) (31 - (int)clz((uint)(bits) & -(uint)(bits)))
 """
-"""Clang, of which drivers are made, defines these in every language, and own headers of sources make types of them."""
+"""Clang, of which drivers are made, has these in every language: own headers of sources make types of some."""
 _CONSTANTS = """
 CHAR_BIT 8
 SCHAR_MAX 127

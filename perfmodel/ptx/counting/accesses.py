@@ -16,13 +16,13 @@ from perfmodel.counting.contention import mean_contention
 from perfmodel.counting.counts import AccessCount, Blocks, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.ptx.control_flow import ControlFlow, Loop
-from perfmodel.ptx.counting.access_addresses import AccessAddresses
+from perfmodel.ptx.counting.access_addresses import AccessAddresses, touched_by
 from perfmodel.ptx.counting.copies_at_once import copies_under_way
 from perfmodel.ptx.counting.executions import added, constant, is_partly
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.operations import Purposes
 from perfmodel.ptx.counting.records import shares_of_records
-from perfmodel.ptx.counting.regions import over_grid
+from perfmodel.ptx.counting.regions import over_grid, union
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.counting.vector_loads import with_vectors
 from perfmodel.ptx.counting.waits import Waits
@@ -43,6 +43,9 @@ OWN = ("%tid", "%laneid", "%clock")
 """Special registers that differ among the threads of a warp, or from time to time."""
 OF_OTHERS = ("atom", "shfl", "activemask", "vote", "match")
 """Instructions that give what other threads, or the moment, decide on."""
+LEAST_BLOCKS, LEAST_SHARED = 6, 4
+"""So many emulated blocks show between which ends all are; if these have room for a fourth of what all touch at most,
+blocks are taken to touch the same."""
 _DIRECTIONS = {**dict.fromkeys(LOADS, "load"), **dict.fromkeys(STORES, "store"), "atom": "atomic", "red": "atomic"}
 _TAGS = {"const": "constant", "async": "copied"}
 _SPACES = {"global": "global", "shared": "local", "local": "scratch"}
@@ -251,7 +254,7 @@ class AccessCounter:
             instruction=f"{instruction.name} in line {instruction.line}",
             pattern=self._pattern(access),
             addresses=addresses.first_addresses(GROUPS, MOST_ITEMS, ALIGNED) if jumps else None,
-            reach=self._reach(access) if jumps or self._is_all_over(access) else None,
+            reach=self._reach(access) if jumps or self._is_all_over(access) else self._shared(access, touched),
             missed=None,
             recorded=partial(self._recorded, access, update) if has_record else None,
             touched=touched,
@@ -393,6 +396,17 @@ class AccessCounter:
         among = max(int(each.max()) for each in own) - min(int(each.min()) for each in own) + 1
         there = max(min(size * np.dtype(dtype).itemsize / SECTOR, among), 1.0)
         return round(SECTOR * there * -math.expm1(-made / there))
+
+    def _shared(self, access: CountedAccess, touched: Blocks | None) -> int | None:
+        """Returns the bytes between the ends of what the emulated blocks touch where all blocks would touch several
+        times as many if each had its own, as where an index wraps around; None of others."""
+        blocks = len(self.launch.weights)
+        if touched is None or blocks < LEAST_BLOCKS or access.addresses.noted.is_thinned:
+            return None
+        own = [touched_by([access.addresses], block) for block in range(blocks)]
+        seen = union(own).span * (blocks + 1) / (blocks - 1)
+        each = sum(float(weight) * found.bytes for weight, found in zip(self.launch.weights, own, strict=True))
+        return round(seen) if 0 < LEAST_SHARED * seen < each else None
 
     def fullest(self, accesses: list[CountedAccess]) -> int:
         """Returns the emulated block that does most of some accesses."""

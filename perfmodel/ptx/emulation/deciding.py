@@ -265,7 +265,7 @@ class Deciding:
                 continue
             seen.add(at)
             definitions = [each for each in inside if at in written(each)]
-            if len(definitions) != 1 or definitions[0].opcode not in ("add", "sub", "mov"):
+            if len(definitions) != 1 or not _adds(definitions[0]):
                 return False
             if steady is not None and definitions[0] not in steady:
                 return False
@@ -274,6 +274,13 @@ class Deciding:
                 return False
             waiting += [n for n in before if n != name and not (n in carried and n in seen)]
         return True
+
+
+def _adds(instruction: Instruction) -> bool:
+    """Returns whether a whole number is made of another by an addition, or is the same in other bits."""
+    if instruction.opcode == "cvt":
+        return all(not type_.is_float and type_.bits >= 32 for type_ in instruction.types)
+    return instruction.opcode in ("add", "sub", "mov")
 
 
 def _fixed(inside: list[Instruction], steady: Collection[Instruction], carried: frozenset[str]) -> set[str]:
