@@ -213,7 +213,7 @@ waits    = ((1 - known) * p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 
            + (1 - known) * p_wait_local * f_mem_waits_local_granularity:longest
            + p_wait_op * {ONE_BY_ONE}
            + (1 - known) * (p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW})
-           + 32 * p_units * (lines + local)
+           + group / slots * 32 * p_units * (lines + local)
 turns    = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
 latency  = turns * max(1 - known * issued / 4 / max(turns, 1e-9), 0)
 chip     = overlap(overlap(compute, l1, tensor, p_chip), latency, p_hide)

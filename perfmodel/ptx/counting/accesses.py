@@ -2,84 +2,37 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from perfmodel.basics.distinct import distinct
 from perfmodel.counting.atomics import SECTOR, Update
 from perfmodel.counting.contention import mean_contention
 from perfmodel.counting.counts import AccessCount, Blocks, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
-from perfmodel.ptx.control_flow import ControlFlow, Loop
-from perfmodel.ptx.counting.access_addresses import AccessAddresses, touched_by
+from perfmodel.ptx.counting.access_addresses import AccessAddresses
 from perfmodel.ptx.counting.copies_at_once import copies_under_way
+from perfmodel.ptx.counting.counted_access import CountedAccess
 from perfmodel.ptx.counting.executions import added, constant, is_partly
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.operations import Purposes
-from perfmodel.ptx.counting.records import shares_of_records
-from perfmodel.ptx.counting.regions import over_grid, union
+from perfmodel.ptx.counting.reaches import Reaches
+from perfmodel.ptx.counting.regions import over_grid
 from perfmodel.ptx.counting.unrolling import Unrolling
+from perfmodel.ptx.counting.updates import Updates
 from perfmodel.ptx.counting.vector_loads import with_vectors
 from perfmodel.ptx.counting.waits import Waits
 from perfmodel.ptx.counting.written_out import places_of, steps_of
-from perfmodel.ptx.dataflow import BULK, LOADS, STORES, address_of, read, written
-from perfmodel.ptx.syntax import Instruction, Register, Special, Symbol
+from perfmodel.ptx.dataflow import BULK, address_of
+from perfmodel.ptx.syntax import Instruction, Symbol
 
 GROUPS, MOST_ITEMS, ALIGNED = 8, 256, 256
 """The first threads of so many blocks are kept of accesses whose addresses jump about, from multiples of 256 bytes."""
-OPERATIONS = {
-    **{each: each for each in ("add", "and", "or", "xor", "min", "max")},
-    "exch": "exchange",
-    "cas": "compare",
-    "inc": "wrap",
-    "dec": "wrap",
-}
-OWN = ("%tid", "%laneid", "%clock")
-"""Special registers that differ among the threads of a warp, or from time to time."""
-OF_OTHERS = ("atom", "shfl", "activemask", "vote", "match")
-"""Instructions that give what other threads, or the moment, decide on."""
-LEAST_BLOCKS, LEAST_SHARED = 6, 4
-"""So many emulated blocks show between which ends all are; if these have room for a fourth of what all touch at most,
-blocks are taken to touch the same."""
-_DIRECTIONS = {**dict.fromkeys(LOADS, "load"), **dict.fromkeys(STORES, "store"), "atom": "atomic", "red": "atomic"}
 _TAGS = {"const": "constant", "async": "copied"}
 _SPACES = {"global": "global", "shared": "local", "local": "scratch"}
-
-
-@dataclass(eq=False)
-class CountedAccess:
-    """Holds one access of one array, and how often it is executed."""
-
-    instruction: Instruction
-    block: int
-    name: str
-    space: str
-    addresses: AccessAddresses
-    share: float
-    _at_once: dict[tuple[int, str, int], float] = field(default_factory=dict)
-
-    def at_once(self, update: Update | None, width: int, kind: str, size: int) -> float:
-        """Returns the transactions of a sub-group in one execution, or its cycles or passes, by what atomics do."""
-        if (width, kind, size) not in self._at_once:
-            if self.space == "scratch":
-                found = self.addresses.blocks_of_private_arrays(width, size)
-            else:
-                found = _at_once(self.addresses, update, width, kind, size)
-            self._at_once[width, kind, size] = found
-        return self._at_once[width, kind, size]
-
-    @property
-    def direction(self) -> str:
-        if self.instruction.opcode in BULK:
-            if self.instruction.opcode == "cp.reduce.async.bulk":
-                return "atomic"
-            return "load" if self.instruction.has("mbarrier::complete_tx::bytes") else "store"
-        return _DIRECTIONS[self.instruction.opcode]
 
 
 class AccessCounter:
@@ -89,7 +42,13 @@ class AccessCounter:
         self.launch, self.emulation, self.code = launch, launch.emulation, launch.code
         self._width = launch.width
         self._waits = Waits(self.code)
+        self._updates = Updates(launch)
         self._purposes = purposes
+
+    @cached_property
+    def reaches(self) -> Reaches:
+        """Where the accesses go."""
+        return Reaches(self.launch, self.found)
 
     @cached_property
     def found(self) -> list[CountedAccess]:
@@ -136,7 +95,7 @@ class AccessCounter:
         """Yields accesses; those that a compiler made of one place in the source, as by unrolling, are one."""
         merged: dict[Any, list[tuple[CountedAccess, AccessCount]]] = {}
         for number, access in enumerate(self.found):
-            if self._retries.get(access.instruction) is not None:
+            if self._updates.retries.get(access.instruction) is not None:
                 continue  # what is tried again is counted by the first try
             count = self._count(access)
             strides = (access.addresses.local_strides, access.addresses.group_strides)
@@ -207,61 +166,47 @@ class AccessCounter:
     def _count(self, access: CountedAccess) -> AccessCount:
         instruction, addresses = access.instruction, access.addresses
         dtype = self._dtype(access)
-        item = np.dtype(dtype).itemsize
         executions = self.launch.of(instruction, access.block)
         if access.share != 1.0:
             executions = executions.scaled(access.share)
-        local, group = addresses.local_strides, addresses.group_strides
         rank = len(self.emulation.launch.block)
         loops = tuple(loop.name for loop in self.code.flow.around(access.block))
         at_once = addresses.noted.n_bytes
-        wait = self._waits.of(instruction)
-        is_uneven = any(step is not None and step % at_once for step in (*local, *(group or ())))
-        is_scattered = is_uneven or None in local or (group is None and access.space == "global")
-        known = self.launch.is_known(instruction)
-        jumps = is_scattered and access.space == "global" and access in self._jumping
-        touched: Blocks | None = None
-        if is_scattered and access.space == "global" and known and not jumps:
-            sizes = (4, 32, 128) if instruction.has("const") else (32, 128)
-            touched = tuple((size, addresses.blocks_of_subgroups(self._width, size)) for size in sizes)
+        local, group = addresses.local_strides, addresses.group_strides
+        is_scattered = self._is_scattered(access)
+        jumps = is_scattered and access.space == "global" and access in self.reaches.jumping
+        touched = self._touched(access) if is_scattered and not jumps else None
+        has_record = self._has_record(access, executions, is_scattered, jumps)
+        update = self._updates.of(access, dtype) if access.direction == "atomic" else None
+        first_tries = self._updates.first_tries(access)
         is_counter = access.direction == "atomic" and touched is not None
         may_meet = access.direction in ("atomic", "store") and touched is not None
-        is_cut = access.space == "global" and not is_scattered and is_partly(executions)
-        is_loaded = access.direction == "load" and not instruction.has("async")
-        has_banks = access.space == "local" or (access.space == "global" and is_loaded)
-        has_record = known and (is_cut or access.space == "scratch" or (has_banks and is_scattered and not jumps))
-        where = instruction.source
-        text = f"{access.name} at {where.line}:{where.column}" if where else f"{access.name} in line {instruction.line}"
-        loop_stride = addresses.loop_stride()
-        update = self._update(access) if access.direction == "atomic" else None
-        rounds, first_tries = self._rounds(instruction, access.block, executions), self._first_tries(access)
-        are_repeated = instruction in self._retries
+        wait = self._waits.of(instruction)
         return AccessCount(
             space=access.space,
             variable=access.name,
             tags=frozenset(tag for word, tag in _TAGS.items() if instruction.has(word)),
             dtype=dtype,
-            bits=8 * addresses.noted.n_bytes,
+            bits=8 * at_once,
             direction=access.direction,
             local_strides=_strides(local[: max(rank, 1)], at_once),
             group_strides=_strides((None, None, None) if group is None else group, at_once),
-            loop_strides={loops[-1]: _stride(loop_stride, at_once)} if loops else {},
+            loop_strides={loops[-1]: _stride(addresses.loop_stride(), at_once)} if loops else {},
             executions=first_tries or executions,
             body=loops,
-            rounds=rounds,
-            footprint=self._footprint_of(access, item),
-            text=text,
+            rounds=self._rounds(instruction, access.block, executions),
+            footprint=self._footprint_of(access, np.dtype(dtype).itemsize),
+            text=self._text(access),
             instruction=f"{instruction.name} in line {instruction.line}",
             pattern=self._pattern(access),
             addresses=addresses.first_addresses(GROUPS, MOST_ITEMS, ALIGNED) if jumps else None,
-            reach=self._reach(access) if jumps or self._is_all_over(access) else self._shared(access, touched),
-            missed=None,
+            reach=self.reaches.of(access, touched),
             recorded=partial(self._recorded, access, update) if has_record else None,
             touched=touched,
-            shared=self._jumping[access] if jumps else None,
+            shared=self.reaches.jumping[access] if jumps else None,
             passes=addresses.sector_passes(self._width, SECTOR) if is_counter else None,
             update=update,
-            contention=addresses.contention(item, is_counter, are_repeated) if may_meet else None,
+            contention=self._updates.contention(access, dtype) if may_meet else None,
             is_tried_again=first_tries is not None,
             wait=wait.share,
             level=wait.level,
@@ -269,17 +214,35 @@ class AccessCounter:
             is_again=wait.is_again,
         )
 
-    @cached_property
-    def _jumping(self) -> dict[CountedAccess, Blocks | None]:
-        """The accesses that `jumps` is true of, with what they share of their blocks with others beside them."""
-        found: dict[CountedAccess, Blocks | None] = {}
-        by_array: dict[tuple[str, str, int], list[CountedAccess]] = {}
-        for access in self.found:
-            if access.space == "global" and self.jumps(access):
-                by_array.setdefault((access.name, access.direction, access.block), []).append(access)
-        for several in by_array.values():
-            found.update(zip(several, shares_of_records([each.addresses for each in several]), strict=True))
-        return found
+    @staticmethod
+    def _is_scattered(access: CountedAccess) -> bool:
+        """Returns whether no strides say where an access goes, or strides that are no multiples of what it moves."""
+        local, group = access.addresses.local_strides, access.addresses.group_strides
+        at_once = access.addresses.noted.n_bytes
+        is_uneven = any(step is not None and step % at_once for step in (*local, *(group or ())))
+        return is_uneven or None in local or (group is None and access.space == "global")
+
+    def _touched(self, access: CountedAccess) -> Blocks | None:
+        """Returns the blocks that a sub-group touches at once in global memory, where that is known."""
+        if access.space != "global" or not self.launch.is_known(access.instruction):
+            return None
+        sizes = (4, 32, 128) if access.instruction.has("const") else (32, 128)
+        return tuple((size, access.addresses.blocks_of_subgroups(self._width, size)) for size in sizes)
+
+    def _has_record(self, access: CountedAccess, executions: Executions, is_scattered: bool, jumps: bool) -> bool:
+        """Returns whether what was recorded of an access says more of its transactions than its strides do."""
+        is_cut = access.space == "global" and not is_scattered and is_partly(executions)
+        is_loaded = access.direction == "load" and not access.instruction.has("async")
+        has_banks = access.space == "local" or (access.space == "global" and is_loaded)
+        says_more = is_cut or access.space == "scratch" or (has_banks and is_scattered and not jumps)
+        return says_more and self.launch.is_known(access.instruction)
+
+    @staticmethod
+    def _text(access: CountedAccess) -> str:
+        where = access.instruction.source
+        if where:
+            return f"{access.name} at {where.line}:{where.column}"
+        return f"{access.name} in line {access.instruction.line}"
 
     def _rounds(self, instruction: Instruction, block: int, executions: Executions) -> Executions:
         """Returns how often an access is waited for; several iterations share a wait for copies that they all began."""
@@ -294,63 +257,6 @@ class AccessCounter:
         _, warps, _ = self.emulation.tally(access.instruction, access.block).by_block()
         made = float(self.launch.weights @ warps) * access.share
         return made * access.at_once(update, width, kind, size)
-
-    def _update(self, access: CountedAccess) -> Update:
-        """Returns what an atomic does to its place; copies in the background add."""
-        instruction, flow = access.instruction, self.code.dataflow
-        operation = next((OPERATIONS[each] for each in instruction.modifiers if each in OPERATIONS), "add")
-        dtype = self._dtype(access)
-        if instruction.types:
-            dtype = "float16" if instruction.types[-1].form else instruction.types[-1].dtype
-        is_of_all = access.addresses.local_strides == (0, 0, 0) and not self._differs(instruction)
-        is_read = any(name in flow.uses for name in written(instruction))
-        return Update(operation, dtype, is_of_all, is_read)
-
-    def _first_tries(self, access: CountedAccess) -> Executions | None:
-        """Returns how often a comparison and exchange in global memory is begun that is made until it succeeds; None
-        for others."""
-        if access.space != "global":
-            return None
-        if access.instruction in self._retries.values():
-            return self.launch.of(access.instruction, access.block).scaled(access.share)
-        if access.instruction not in self._retries:
-            return None
-        flow = self.code.flow
-        loop = flow.around(access.block)[-1]
-        entered = [self.launch.executions(self.emulation.blocks[number]) for number in _before(flow, loop)]
-        return added(entered, self.launch.subgroup_size is not None).scaled(access.share)
-
-    @cached_property
-    def _retries(self) -> dict[Instruction, Instruction | None]:
-        """The comparisons and exchanges in loops that end by what these find, with the one that compilers have before
-        the loop for the first try, if they do: the loop has those that failed then."""
-        flow, found = self.code.flow, {}
-        for block in flow.blocks:
-            for instruction in block.instructions:
-                *_, loop = (None, *flow.around(block.number))
-                if loop is None or not instruction.has("cas"):
-                    continue
-                inside = [flow.blocks[number] for number in loop.blocks]
-                endings = [
-                    each.ending for each in inside if each.ending and not loop.blocks.issuperset(each.successors)
-                ]
-                if any(instruction in self.code.dataflow.behind(read(each)) for each in endings):
-                    before = [each for number in _before(flow, loop) for each in flow.blocks[number].instructions]
-                    first = [each for each in before if each.name == instruction.name]
-                    found[instruction] = first[-1] if first else None
-        return found
-
-    def _differs(self, access: Instruction) -> bool:
-        """Returns whether a compiler must take the address of an access for a thread's own."""
-        address = address_of(access)
-        if address is None or not isinstance(address.base, Register):
-            return False
-        behind = self.code.dataflow.behind((address.base.name,))
-        return any(
-            each.opcode in OF_OTHERS
-            or any(isinstance(operand, Special) and operand.name.startswith(OWN) for operand in each.operands)
-            for each in behind
-        )
 
     def _pattern(self, access: CountedAccess) -> str:
         if access.space == "scratch":
@@ -374,53 +280,10 @@ class AccessCounter:
         most = self.launch.arrays[access.name][1] if access.name in self.launch.arrays else np.inf
         return constant(min(whole.bytes / item, most))
 
-    def _is_all_over(self, access: CountedAccess) -> bool:
-        """Returns whether lanes look up places all over a table in constant memory: in more sectors than neighbours."""
-        if not access.instruction.has("const") or None not in access.addresses.local_strides:
-            return False
-        of_neighbours = self._width * access.addresses.noted.n_bytes / SECTOR + 1
-        return access.addresses.blocks_of_subgroups(self._width, SECTOR) > of_neighbours
-
-    def _reach(self, access: CountedAccess) -> int:
-        """Returns about how many bytes an access touches over the launch, as far as the sample shows."""
-        own = [addresses // SECTOR for _, addresses in access.addresses.executions_at(64)]
-        if not own:
-            return SECTOR
-        looked_at = sum(map(len, own))
-        seen = len(distinct(np.concatenate(own)))
-        if seen < 0.5 * looked_at:  # the sample goes to all of them
-            return SECTOR * seen
-        items, _, _ = self.emulation.tally(access.instruction, access.block).by_block()
-        made = float(self.launch.weights @ items) * access.share * seen / looked_at
-        dtype, size = self.launch.arrays.get(access.name, ("uint8", 2**40))
-        among = max(int(each.max()) for each in own) - min(int(each.min()) for each in own) + 1
-        there = max(min(size * np.dtype(dtype).itemsize / SECTOR, among), 1.0)
-        return round(SECTOR * there * -math.expm1(-made / there))
-
-    def _shared(self, access: CountedAccess, touched: Blocks | None) -> int | None:
-        """Returns the bytes between the ends of what the emulated blocks touch where all blocks would touch several
-        times as many if each had its own, as where an index wraps around; None of others."""
-        blocks = len(self.launch.weights)
-        if touched is None or blocks < LEAST_BLOCKS or access.addresses.noted.is_thinned:
-            return None
-        own = [touched_by([access.addresses], block) for block in range(blocks)]
-        seen = union(own).span * (blocks + 1) / (blocks - 1)
-        each = sum(float(weight) * found.bytes for weight, found in zip(self.launch.weights, own, strict=True))
-        return round(seen) if 0 < LEAST_SHARED * seen < each else None
-
     def fullest(self, accesses: list[CountedAccess]) -> int:
         """Returns the emulated block that does most of some accesses."""
         made = sum(self.emulation.tally(each.instruction, each.block).by_block()[0] for each in accesses)
         return int(np.argmax(made))
-
-    def jumps(self, access: CountedAccess) -> bool:
-        """Returns whether ids alone decide on addresses that are all over an array; of others, what blocks touch is
-        known by what the emulated ones do, as where an index is clamped to a border, or where arrays are given."""
-        if self.launch.given or None not in access.addresses.local_strides or access.addresses.is_laid_out:
-            return False
-        if self.launch.arrays_behind(access.instruction):
-            return False
-        return access.addresses.blocks_of_subgroups(self._width, SECTOR) > self._width / 2
 
 
 def _is_operand(instruction: Instruction) -> bool:
@@ -428,16 +291,6 @@ def _is_operand(instruction: Instruction) -> bool:
     operand, and load nothing."""
     address = address_of(instruction)
     return instruction.has("const") and address is not None and isinstance(address.base, Symbol)
-
-
-def _at_once(addresses: AccessAddresses, update: Update | None, width: int, kind: str, size: int) -> float:
-    if update is None or kind in ("block", "banks"):
-        return (addresses.blocks_of_subgroups if kind == "block" else addresses.bank_cycles)(width, size)
-    if update.is_combined:
-        return 1.0
-    if kind == "bank_passes":
-        return addresses.bank_passes(width, size, update)
-    return addresses.sector_passes(width, size)
 
 
 def _added_up(recorded: list[Callable[[int, str, int], float]], width: int, kind: str, size: int) -> float:
@@ -469,8 +322,3 @@ def _strides(strides: tuple[int | None, ...], at_once: int) -> dict[int, QuasiPo
 
 def _stride(stride: int | None, at_once: int) -> QuasiPolynomial | None:
     return None if stride is None or stride % at_once else constant(stride // at_once)
-
-
-def _before(flow: ControlFlow, loop: Loop) -> list[int]:
-    """Returns the basic blocks that lead into a loop."""
-    return [number for number in flow.predecessors[loop.header] if number not in loop.blocks]

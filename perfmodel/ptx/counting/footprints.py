@@ -10,7 +10,8 @@ import numpy as np
 
 from perfmodel.counting.counts import LINE_BYTES, PAGE_BYTES, Blocks, Footprint
 from perfmodel.ptx.counting.access_addresses import touched_by
-from perfmodel.ptx.counting.accesses import AccessCounter, CountedAccess
+from perfmodel.ptx.counting.accesses import AccessCounter
+from perfmodel.ptx.counting.counted_access import CountedAccess
 from perfmodel.ptx.counting.executions import constant
 from perfmodel.ptx.counting.regions import BLOCK, PAIR, over_grid
 
@@ -65,7 +66,7 @@ class FootprintCounter:
         if sum(each.beyond for each in noted if each.is_thinned) > MOST_ELSEWHERE * sum(e.executions for e in noted):
             return found
         if not is_regular:
-            if not known or all(self.accesses.jumps(each) for each in accesses):
+            if not known or all(self.accesses.reaches.jumps(each) for each in accesses):
                 return found
             return replace(found, touched=self._touched(accesses))
         fullest = self.accesses.fullest(accesses)

@@ -1,0 +1,92 @@
+"""Finds which accesses of a launch jump about, and how far they reach, by what some emulated blocks touch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from perfmodel.basics.distinct import distinct
+from perfmodel.counting.atomics import SECTOR
+from perfmodel.counting.counts import Blocks
+from perfmodel.ptx.counting.access_addresses import touched_by
+from perfmodel.ptx.counting.counted_access import CountedAccess
+from perfmodel.ptx.counting.launch import EmulatedLaunch
+from perfmodel.ptx.counting.records import shares_of_records
+from perfmodel.ptx.counting.regions import union
+
+LEAST_BLOCKS, LEAST_SHARED = 6, 4
+"""So many emulated blocks show between which ends all are; if these have room for a fourth of what all touch at most,
+blocks are taken to touch the same."""
+
+
+class Reaches:
+    """Says of the accesses of a launch where they go."""
+
+    def __init__(self, launch: EmulatedLaunch, accesses: Sequence[CountedAccess]) -> None:
+        self.launch, self.emulation, self.accesses = launch, launch.emulation, accesses
+        self._width = launch.width
+
+    @cached_property
+    def jumping(self) -> dict[CountedAccess, Blocks | None]:
+        """The accesses that `jumps` is true of, with what they share of their blocks with others beside them."""
+        found: dict[CountedAccess, Blocks | None] = {}
+        by_array: dict[tuple[str, str, int], list[CountedAccess]] = {}
+        for access in self.accesses:
+            if access.space == "global" and self.jumps(access):
+                by_array.setdefault((access.name, access.direction, access.block), []).append(access)
+        for several in by_array.values():
+            found.update(zip(several, shares_of_records([each.addresses for each in several]), strict=True))
+        return found
+
+    def of(self, access: CountedAccess, touched: Blocks | None) -> int | None:
+        """Returns about how many bytes an access touches over the launch, as far as the sample shows; None where the
+        strides, or its array, say it."""
+        if access in self.jumping or self._is_all_over(access):
+            return self._of_sample(access)
+        return self._of_shared(access, touched)
+
+    def _is_all_over(self, access: CountedAccess) -> bool:
+        """Returns whether lanes look up places all over a table in constant memory: in more sectors than neighbours."""
+        if not access.instruction.has("const") or None not in access.addresses.local_strides:
+            return False
+        of_neighbours = self._width * access.addresses.noted.n_bytes / SECTOR + 1
+        return access.addresses.blocks_of_subgroups(self._width, SECTOR) > of_neighbours
+
+    def _of_sample(self, access: CountedAccess) -> int:
+        """Returns about how many bytes an access touches over the launch, as far as the sample shows."""
+        own = [addresses // SECTOR for _, addresses in access.addresses.executions_at(64)]
+        if not own:
+            return SECTOR
+        looked_at = sum(map(len, own))
+        seen = len(distinct(np.concatenate(own)))
+        if seen < 0.5 * looked_at:  # the sample goes to all of them
+            return SECTOR * seen
+        items, _, _ = self.emulation.tally(access.instruction, access.block).by_block()
+        made = float(self.launch.weights @ items) * access.share * seen / looked_at
+        dtype, size = self.launch.arrays.get(access.name, ("uint8", 2**40))
+        among = max(int(each.max()) for each in own) - min(int(each.min()) for each in own) + 1
+        there = max(min(size * np.dtype(dtype).itemsize / SECTOR, among), 1.0)
+        return round(SECTOR * there * -math.expm1(-made / there))
+
+    def _of_shared(self, access: CountedAccess, touched: Blocks | None) -> int | None:
+        """Returns the bytes between the ends of what the emulated blocks touch where all blocks would touch several
+        times as many if each had its own, as where an index wraps around; None of others."""
+        blocks = len(self.launch.weights)
+        if touched is None or blocks < LEAST_BLOCKS or access.addresses.noted.is_thinned:
+            return None
+        own = [touched_by([access.addresses], block) for block in range(blocks)]
+        seen = union(own).span * (blocks + 1) / (blocks - 1)
+        each = sum(float(weight) * found.bytes for weight, found in zip(self.launch.weights, own, strict=True))
+        return round(seen) if 0 < LEAST_SHARED * seen < each else None
+
+    def jumps(self, access: CountedAccess) -> bool:
+        """Returns whether ids alone decide on addresses that are all over an array; of others, what blocks touch is
+        known by what the emulated ones do, as where an index is clamped to a border, or where arrays are given."""
+        if self.launch.given or None not in access.addresses.local_strides or access.addresses.is_laid_out:
+            return False
+        if self.launch.arrays_behind(access.instruction):
+            return False
+        return access.addresses.blocks_of_subgroups(self._width, SECTOR) > self._width / 2
