@@ -6,8 +6,9 @@
 Each work-item of a kernel in CUDA loads or stores one record of an array of 512 MB, or of its first 131,072 records,
 which the second-level cache keeps; by as many accesses of words or of vectors as it takes. A hash chooses the record,
 or work-items take one after the other. In others, neighbours load or store a row together, 16 bytes each, and a hash
-chooses the row; or work-items add to counters of their rows, in the order of the work-groups. Times come from the
-store; kernels that it lacks are measured if the device is here. They join no fit.
+chooses the row; or work-items add to counters of their rows, in the order of the work-groups; or each adds 64 numbers
+to one of its own record in memory, as a compiler must where arrays may overlap. Times come from the store; kernels that
+it lacks are measured if the device is here. They join no fit.
 """
 
 from __future__ import annotations
@@ -60,6 +61,14 @@ SHARED_ACCESSES = {
     "load": "float4 x = *p; out[i] = x.x + x.y + x.z + x.w;",
     "store": "*p = make_float4(i, i, i, i);",
 }
+TIMES = 64
+ADDED = """
+extern "C" __global__ void records(float *a, const float *b)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < TIMES; k++) a[i * WORDS] += b[k];
+}
+"""
 ROWS = """
 extern "C" __global__ void records(float *rows, float *out)
 {
@@ -91,6 +100,10 @@ def kernels() -> Iterator[tuple[str, str, pm.Kernel]]:
                 text, "records", ITEMS // GROUP, GROUP, {"a": ARRAY // PARTS["float4"], "out": ITEMS}
             )
             yield f"{access} {16 * neighbours} bytes by {neighbours}", "anywhere", kernel
+    for words in (1, 2, 4, 8, 16, 32):
+        text = ADDED.replace("TIMES", str(TIMES)).replace("WORDS", str(words))
+        kernel = pm.Kernel.from_cuda(text, "records", FEW // GROUP, GROUP, {"a": FEW * words, "b": TIMES})
+        yield f"add {TIMES} numbers to 4 of {4 * words} bytes", "side by side, cached", kernel
     for groups, block in ROW_SHAPES.items():
         rows = ITEMS // (groups * block[0])
         kernel = pm.Kernel.from_cuda(ROWS, "records", (groups, rows // block[1]), block, {"rows": rows, "out": 1})
@@ -101,8 +114,9 @@ def main() -> None:
     found = list(kernels())
     times = compared([kernel for *_, kernel in found], "what records take, measured and predicted")
     lines = []
-    for (access, order, _), took, said in zip(found, times.measured, times.predicted, strict=True):
-        each = [f"{1e12 * time / ITEMS:.3g}" for time in (took, said)]
+    for (access, order, kernel), took, said in zip(found, times.measured, times.predicted, strict=True):
+        items = float(pm.feature("f_work_items").eval(kernel))
+        each = [f"{1e12 * time / items:.3g}" for time in (took, said)]
         lines.append([access, order, *each, f"{said / took:.2f}"])
     print(f"{times.device}, picoseconds for each work-item\n")
     print(grid(["access", "order", "measured", "predicted", "ratio"], lines))

@@ -212,6 +212,12 @@ def separate_runs(access: AccessCount, block: int, items: Floats) -> Floats:
     return found
 
 
+def _are_at_one_place(access: AccessCount, sizes: Sizes) -> bool:
+    """Returns whether all copies that a compiler made of an access go to where the first goes."""
+    steps = [step for loop, step in access.loop_strides.items() if loop not in access.body]
+    return all(step is not None and not np.any(step(sizes)) for step in steps)
+
+
 class TransactionFeature(AccessFeature):
     """Executions by sub-groups, of 32 work-items unless said, each times its blocks (or cycles of the busiest bank).
 
@@ -274,12 +280,14 @@ class TransactionFeature(AccessFeature):
         A loop moves what a sub-group accesses side by side by its step: whole blocks of work-items that lie apart, and
         a part of their row where they lie next to each other. Where all are at one place, measured times say that it
         brings a whole line. Stores of iterations that are unrolled follow each other at once, none after a while; those
-        of copies that a compiler made of a body share its step.
+        of copies that a compiler made of a body share its step, or come again where they all go to one place.
         """
         is_store = access.direction == "store"
         steps = [step for loop, step in access.loop_strides.items() if not is_store or loop in access.body]
         step = steps[-1] if steps else None
         beside = access.local_strides.get(0, ZERO)
+        if is_store and access.copies and _are_at_one_place(access, sizes):
+            return self.fresh_part(counts, replace(access, copies=()), sizes) / math.prod(access.copies)
         if step is None:
             return np.asarray(1.0)
         item = access.bits // 8

@@ -88,17 +88,21 @@ WHOLE = 0.47
 """Scattered sectors that are stored as a whole take so much of the time of others, of which the rest is read first;
 measured by `benchmarks.records`, as no generator has any."""
 
+STORED_AGAIN = f"max({STORED_SECTORS} - {STORED_SECTORS}_fresh, 0)"
 OF_ONE = 0.53
 """A line that single work-items store to takes the second-level cache so much of the time of another, and as much for
-each sector that one of them has alone; measured by `benchmarks.records`, as no generator stores records by words."""
-STORED_ALONE = f"max(2 * {STORED_SECTORS} - f_mem_access_global_store, 0)"
-"""Sectors that one work-item of a sub-group stores to, where no more than two share one."""
+each sector that one of them has alone, or that is filled in part again and again; measured by `benchmarks.records`, as
+no generator stores records by words, or adds to numbers in memory."""
+STORED_ALONE = f"""\
+max(2 * {STORED_SECTORS} - f_mem_access_global_store,
+                 min({STORED_AGAIN}, 2 * {STORED_SECTORS} - f_mem_bytes_global_store / 16), 0)"""
+"""Sectors that one work-item of a sub-group stores to, where no more than two share one; or those that a loop stores to
+again, where less than half, or some, of each is left out."""
 
 WAITS = "f_mem_waits_global_granularity"
 ROUNDS = "f_mem_rounds_global_granularity"
 FRESH = "f_mem_rounds_global_fresh_granularity:longest"
 FAR = FRESH.replace("fresh", f"fresh_beyond:{KEPT}")
-STORED_AGAIN = f"max({STORED_SECTORS} - {STORED_SECTORS}_fresh, 0)"
 AT_ONCE = f"{SECTORS} / max({ROUNDS}:subgroup, 1) * together"
 # Stores under a condition are under way in a part of the rounds only.
 STORING = f"max(f_mem_rounds_global_store_granularity:subgroup, {ROUNDS}:subgroup, 1)"

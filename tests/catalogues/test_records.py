@@ -78,6 +78,22 @@ def test_rows_leave_out_what_lines_have_beside_them(direction: str, together: in
     assert whole == (0 if together == 1 else gaps)
 
 
+@pytest.mark.parametrize("times", [4, 64, 1000])
+def test_sums_in_memory_are_stored_again_and_again(times: int) -> None:
+    """Whether a compiler writes the loop out or not: only what is stored first is fresh."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    text = """__global__ void sums(float *a, const float *b)
+    {
+        const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+        for (int k = 0; k < TIMES; k++) a[i * 4] += b[k];
+    }""".replace("TIMES", str(times))
+    kernel = pm.Kernel.from_cuda(text, "sums", ITEMS // 256, 256, {"a": 4 * ITEMS, "b": times})
+    sectors = pm.feature("f_mem_transactions_global_store_block:32").eval(kernel)
+    assert sectors == pytest.approx(times * ITEMS / 2)
+    fresh = pm.feature("f_mem_transactions_global_store_block:32_fresh").eval(kernel)
+    assert fresh <= sectors / min(times, 50)
+
+
 def test_atomics_that_work_groups_walk_with() -> None:
     """Groups of a row begin one after the other: they come to a place of `rows` together, and through `columns` again
     and again."""

@@ -158,6 +158,8 @@ class AccessCounter:
         steps = None if places is None else steps_of(places)
         if steps is None:
             return {name: step and step.scaled(1 / copies) for name, step in first.loop_strides.items()}, ()
+        if not steps and first.direction == "store":  # of a sum that a loop adds to, where arrays may overlap
+            steps = ((0, len(same)),)
         within = {
             f"{number} copies, {depth}": _stride(step, first.bits // 8) for depth, (step, number) in enumerate(steps)
         }
