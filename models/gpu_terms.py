@@ -141,6 +141,8 @@ TERMS: dict[str, Meaning] = {
     "missed": Meaning("the part of all data that the last-level cache does not keep"),
     "filling": Meaning("bytes of sectors that stores go to"),
     "sparse": Meaning("the part of the lines that stores go to whose neighbours no store touches"),
+    "apart": Meaning("bytes of sectors that stores go to, each alone in a pair of lines"),
+    "stored": Meaning("bytes that stores take to memory side by side, in blocks of 64"),
     "unfilled": Meaning("bytes of sectors that stores go to, and that no store of the launch fills"),
     "scatter": Meaning(
         "sectors that memory brings one by one for scattered loads, or takes of scattered stores",

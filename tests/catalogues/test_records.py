@@ -80,7 +80,7 @@ def test_rows_leave_out_what_lines_have_beside_them(direction: str, together: in
 
 @pytest.mark.parametrize("times", [4, 64, 1000])
 def test_sums_in_memory_are_stored_again_and_again(times: int) -> None:
-    """Whether a compiler writes the loop out or not: only what is stored first is fresh."""
+    """Only what is stored first is fresh, whether a compiler writes the loop out or not."""
     pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
     text = """__global__ void sums(float *a, const float *b)
     {

@@ -47,7 +47,7 @@ class AccessCounter:
 
     @cached_property
     def reaches(self) -> Reaches:
-        """Where the accesses go."""
+        """The places that the accesses go to."""
         return Reaches(self.launch, self.found)
 
     @cached_property
