@@ -104,7 +104,7 @@ AGAIN:
 
 
 COUNTED = ("add.s32 %r4, %r4, 1;", "cvt.s64.s32 %rd7, %r4; cvt.u32.u64 %r6, %rd7; add.s32 %r4, %r6, 1;")
-"""A loop counts its iterations in one of these ways: where it needs the number in 64 bits too, it goes on from those."""
+"""A loop counts its iterations in one of these ways; where it needs the number in 64 bits as well, it goes on there."""
 
 
 @pytest.mark.parametrize("counted", COUNTED)
