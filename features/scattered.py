@@ -87,16 +87,16 @@ class ScatteredFeature(CountedFeature):
                 total = total + np.where(self.reach_of(access, counts, sizes) > self.reach, found, 0.0)
         return total
 
-    def part_counted(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> float | Floats:
+    def part_counted(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
         """Returns the part of what an access moves that is asked for, whatever a cache has."""
-        sectors = self.at_once(access, SECTOR, counts, sizes)
-        items = access.executions.workitem(sizes)
-        if self.whole and not np.all(items * (access.bits // 8) >= FILLED * sectors):
-            return 0.0
-        if not self.gaps:
-            return 1.0
-        left_out = quotient(self.at_once(access, LINE_BYTES, counts, sizes), sectors, 1.0) - 1.0
-        return np.maximum(left_out, 0.0) / (LINE_BYTES / SECTOR - 1)
+        part, sectors = np.asarray(1.0), self.at_once(access, SECTOR, counts, sizes)
+        if self.gaps:
+            lines = self.at_once(access, LINE_BYTES, counts, sizes)
+            part = np.maximum(quotient(lines, sectors, 1.0) - 1.0, 0.0) / (LINE_BYTES / SECTOR - 1)
+        if self.whole:
+            stored = access.executions.workitem(sizes) * (access.bits // 8)
+            part = np.where(stored >= FILLED * sectors, part, 0.0)
+        return part
 
     def most(self, footprint: Footprint | None, counts: KernelCounts, sizes: Sizes) -> Floats:
         """Returns the bytes of an array's blocks beyond which no more count; infinite where nothing says so."""
