@@ -61,8 +61,8 @@ class RoundsFeature(CountedFeature):
     a sub-group to a sector that the loop's iteration before has not accessed: an eighth along rows of floats that all
     begin at a sector, each one where rows begin anywhere in theirs; loads that follow from others count by themselves,
     but not where one that came before has been at the same place, nor where the work-group has touched all of the few
-    sectors there are. With ``beyond:220000``, only loads count that touch
-    more bytes than that of their array over the launch: caches keep the others from one work-group to the next.
+    sectors there are. With ``beyond:220000``, only loads count that touch more bytes than that of their array over the
+    launch: caches keep the others from one work-group to the next.
     """
 
     unit = "round"

@@ -97,7 +97,7 @@ STORED_ALONE = f"""\
 max(2 * {STORED_SECTORS} - f_mem_access_global_store,
                  min({STORED_AGAIN}, 2 * {STORED_SECTORS} - f_mem_bytes_global_store / 16), 0)"""
 """Sectors that one work-item of a sub-group stores to, where no more than two share one; or those that a loop stores to
-again, where less than half, or some, of each is left out."""
+again, and leaves a part of out each time."""
 
 WAITS = "f_mem_waits_global_granularity"
 ROUNDS = "f_mem_rounds_global_granularity"
