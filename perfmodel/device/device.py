@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from perfmodel.basics.errors import DeviceError, nearest
+from perfmodel.device.cpuinfo import numbers_here
 from perfmodel.device.drivers import driver_faults, opencl, platforms
 from perfmodel.device.session import Session
 
@@ -34,8 +35,8 @@ class Device:
     A GPU of NVIDIA's may be there twice, once for each runtime, as two devices with times of their own.
 
     Attributes:
-        key: readable name and hash of platform, vendor, name and compute units; the same on every run and with every
-            driver version. One of CUDA's begins with ``cuda-``. Identical devices are told apart by ``.2``, ``.3``, in
+        key: readable name and hash of platform, vendor, name, compute units and, of processors, the numbers that Linux
+            tells of their family and model; the same on every run and with every driver version. One of CUDA's begins with ``cuda-``. Identical devices are told apart by ``.2``, ``.3``, in
             the order of their PCI addresses; ``/4`` behind it means a part of the device with four compute units.
         platform: OpenCL's, or ``CUDA``.
         driver: the driver's version.
@@ -373,15 +374,16 @@ def _raw_devices() -> Iterator[tuple[Any, Any]]:
 def _described(platform: Any, raw: Any) -> Device:
     name, platform_name, vendor = raw.name.strip(), platform.name.strip(), raw.vendor.strip()
     kinds = {4: "gpu", 2: "cpu"}  # CL_DEVICE_TYPE_GPU and CL_DEVICE_TYPE_CPU
+    kind = next((kind for bit, kind in kinds.items() if raw.type & bit), "accelerator")
     extensions = raw.extensions.split()
     return Device(
-        key=_key(platform_name, vendor, name, raw.max_compute_units),
+        key=_key(platform_name, vendor, name, raw.max_compute_units, numbers_here() if kind == "cpu" else ""),
         name=name,
         platform=platform_name,
         vendor=vendor,
         driver=raw.driver_version.strip(),
         opencl_version=raw.version.strip(),
-        kind=next((kind for bit, kind in kinds.items() if raw.type & bit), "accelerator"),
+        kind=kind,
         compute_units=raw.max_compute_units,
         clock_mhz=raw.max_clock_frequency,
         global_memory=raw.global_mem_size,
@@ -395,8 +397,9 @@ def _described(platform: Any, raw: Any) -> Device:
     )
 
 
-def _key(platform: str, vendor: str, name: str, compute_units: int) -> str:
-    identity = hashlib.sha256("\n".join((platform, vendor, name, str(compute_units))).encode()).hexdigest()
+def _key(platform: str, vendor: str, name: str, compute_units: int, numbers: str) -> str:
+    told = [platform, vendor, name, str(compute_units), *([numbers] if numbers else [])]
+    identity = hashlib.sha256("\n".join(told).encode()).hexdigest()
     return f"{slug(name)}-{identity[:6]}"
 
 

@@ -11,7 +11,6 @@ from perfmodel.device.device import Device
 SYSTEM = Path("/sys/devices")
 CACHES = Path("system", "cpu", "cpu0", "cache")
 """The folder of Linux's devices, and that of the first processor's caches in it."""
-DESCRIPTION = Path("/proc/cpuinfo")
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 MOST_KEPT = 2**27
 """Bytes of a last cache, at most, that cores of a virtual machine have to themselves."""
@@ -59,13 +58,3 @@ def cache_sizes(folder: Path) -> dict[int, int]:
         if kind != "Instruction" and (match := re.fullmatch(r"(\d+)([KMG]?)", size)) and level.isdecimal():
             found[int(level)] = int(match[1]) * UNITS[match[2]]
     return found
-
-
-def name_here(description: Path = DESCRIPTION) -> str:
-    """Returns the name of this machine's processor, as Linux and OpenCL drivers have it; empty where nobody says."""
-    try:
-        told = description.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    found = re.search(r"^model name\s*:\s*(.*\S)", told, re.MULTILINE)
-    return found[1] if found else ""

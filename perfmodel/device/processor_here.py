@@ -11,9 +11,10 @@ from statistics import median
 from typing import NamedTuple
 
 from perfmodel.device.cpuid import Identified, identified
+from perfmodel.device.cpuinfo import DESCRIPTION, name_here, told_here
 from perfmodel.device.device import slug
 from perfmodel.device.facts import DeviceFacts, architectures, facts_called, known_devices, new_device
-from perfmodel.device.processor import CACHES, DESCRIPTION, MOST_KEPT, SYSTEM, cache_sizes, name_here
+from perfmodel.device.processor import CACHES, MOST_KEPT, SYSTEM, cache_sizes
 
 LINES = ("epyc", "ryzen", "xeon", "core")
 """Words by which makers tell processors of servers from those of desks."""
@@ -92,12 +93,7 @@ def _usual(told: _Told) -> DeviceFacts:
 
 def _told(description: Path, usable: Collection[int]) -> _Told | None:
     """Returns what Linux tells of the processors of these numbers; None where it tells no architecture."""
-    try:
-        blocks = description.read_text(encoding="utf-8", errors="replace").split("\n\n")
-    except OSError:
-        return None
-    entries = [dict(re.findall(r"^(\w[\w ]*?)\s*:[ \t]*(.*?)\s*$", block, re.MULTILINE)) for block in blocks]
-    entries = [each for each in entries if _number(each.get("processor")) in usable]
+    entries = [each for each in told_here(description) if _number(each.get("processor")) in usable]
     if not entries:
         return None
     first = entries[0]

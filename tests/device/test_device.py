@@ -173,6 +173,19 @@ def test_a_key_outlives_a_driver_update_and_tells_other_hardware_apart(machine: 
     assert key(fake("GPU 2", GPU, 10)) != original
 
 
+def test_processors_of_one_name_are_told_apart_by_their_family_and_model(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine([fake("AMD EPYC", CPU, 2), fake("GPU", GPU, 10)])
+    keys = []
+    for numbers in ("26 2", "25 1", ""):
+        monkeypatch.setattr(device_module, "numbers_here", lambda told=numbers: told)
+        keys.append([device.key for device in devices()])
+    (zen5, gpu), (zen3, same), (unknown, again) = keys
+    assert len({zen5, zen3, unknown}) == 3
+    assert gpu == same == again
+
+
 def test_what_drivers_tell_of_sub_groups_and_precision(machine: Machine) -> None:
     machine(MACHINE)
     gpu, cpu = find_device("slow"), find_device("cpu")

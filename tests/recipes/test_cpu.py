@@ -9,7 +9,8 @@ import perfmodel as pm
 from perfmodel.cli.command_line import main
 from perfmodel.device import Device
 from perfmodel.device.facts import DeviceFacts, device_facts
-from perfmodel.device.processor import USUAL, Processor, cache_sizes, name_here, processor
+from perfmodel.device.cpuinfo import name_here, numbers_here
+from perfmodel.device.processor import USUAL, Processor, cache_sizes, processor
 from perfmodel.modelling.calibration import calibration_called
 from perfmodel.modelling.transfer import facts_of
 from perfmodel.models.cpu import model_of
@@ -138,7 +139,7 @@ def test_shipped_says_what_limits(shipped: pm.Calibration, collection: pm.Kernel
 def machine(monkeypatch: pytest.MonkeyPatch, name: str, facts: DeviceFacts | None) -> None:
     """Makes this machine's processor one of this name, and of these facts."""
     here = facts and replace(facts, name=name, key="here")
-    for module in ("perfmodel.modelling.transfer", "perfmodel.device.processor", "perfmodel.device.processor_here"):
+    for module in ("perfmodel.modelling.transfer", "perfmodel.device.cpuinfo", "perfmodel.device.processor_here"):
         monkeypatch.setattr(f"{module}.name_here", lambda: name)
     for module in ("perfmodel.modelling.transfer", "perfmodel.device.processor_here"):
         monkeypatch.setattr(f"{module}.facts_here", lambda: here)
@@ -226,3 +227,10 @@ def test_a_processor_is_called_as_linux_has_it(tmp_path: Path) -> None:
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: Some CPU @ 2.5GHz \n")
     assert name_here(tmp_path / "cpuinfo") == "Some CPU @ 2.5GHz"
     assert name_here(tmp_path / "nothing") == ""
+
+
+def test_a_processor_tells_its_family_and_model(tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\n")
+    assert numbers_here(tmp_path / "cpuinfo") == "26 2"
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nBogoMIPS\t: 100\n")
+    assert numbers_here(tmp_path / "cpuinfo") == numbers_here(tmp_path / "nothing") == ""

@@ -142,17 +142,23 @@ def loaded(parsed: argparse.Namespace) -> tuple[Calibration, list[Kernel]]:
 
 def _tell_of_another_processor(calibration: Calibration) -> None:
     """Warns where times are those of a processor that is not this machine's."""
-    from perfmodel.device.processor import name_here  # keeps start-up quick
+    from perfmodel.device.cpuinfo import name_here  # keeps start-up quick
     from perfmodel.device.processor_here import facts_here
     from perfmodel.modelling.prediction import PredictionWarning
+    from perfmodel.modelling.transfer import facts_of
 
     here, there = name_here(), calibration.device.get("name")
     if "carried_over_from" in calibration.device:
         return  # it is this machine's, or was asked for by its name
-    if calibration.device.get("kind") == "cpu" and here and here != there:
-        known = "predict for that by --device cpu, or " if facts_here() else ""
+    if calibration.device.get("kind") != "cpu" or not here:
+        return
+    facts, facts_there = facts_here(), facts_of(calibration)
+    is_another_generation = bool(facts and facts_there and facts.architecture != facts_there.architecture)
+    if here != there or is_another_generation:
+        known = "predict for that by --device cpu, or " if facts else ""
+        which = f"another {here}" if here == there else here
         warnings.warn(
-            f"these are times of {there}, and this machine has {here}; {known}calibrate that by 'perfmodel calibrate "
+            f"these are times of {there}, and this machine has {which}; {known}calibrate that by 'perfmodel calibrate "
             "--device cpu', and give the calibration that it writes",
             PredictionWarning,
             stacklevel=2,
