@@ -36,8 +36,9 @@ class Device:
 
     Attributes:
         key: readable name and hash of platform, vendor, name, compute units and, of processors, the numbers that Linux
-            tells of their family and model; the same on every run and with every driver version. One of CUDA's begins with ``cuda-``. Identical devices are told apart by ``.2``, ``.3``, in
-            the order of their PCI addresses; ``/4`` behind it means a part of the device with four compute units.
+            tells of their family and model; the same on every run and with every driver version. One of CUDA's begins
+            with ``cuda-``. Identical devices are told apart by ``.2``, ``.3``, in the order of their PCI addresses;
+            ``/4`` behind it means a part of the device with four compute units.
         platform: OpenCL's, or ``CUDA``.
         driver: the driver's version.
         opencl_version: what the runtime says of itself; of CUDA with the device's compute capability.
@@ -397,7 +398,7 @@ def _described(platform: Any, raw: Any) -> Device:
     )
 
 
-def _key(platform: str, vendor: str, name: str, compute_units: int, numbers: str) -> str:
+def _key(platform: str, vendor: str, name: str, compute_units: int, numbers: str = "") -> str:
     told = [platform, vendor, name, str(compute_units), *([numbers] if numbers else [])]
     identity = hashlib.sha256("\n".join(told).encode()).hexdigest()
     return f"{slug(name)}-{identity[:6]}"

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from perfmodel.basics.errors import CalibrationError, PerfmodelWarning, nearest
-from perfmodel.device.facts import OWN, DeviceFacts, architectures, device_facts, facts_called, years_apart
 from perfmodel.device.cpuinfo import name_here
+from perfmodel.device.facts import OWN, DeviceFacts, architectures, device_facts, facts_called, years_apart
 from perfmodel.device.processor_here import facts_here
 from perfmodel.expression import compile_nodes
 from perfmodel.modelling.fitted import Fitted

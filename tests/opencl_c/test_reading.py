@@ -372,3 +372,47 @@ def test_the_kernels_that_use_it_say_why_they_are_refused(kernel: str, reason: s
     with pytest.raises(SourceError) as error:
         read(OTHERS, ["-cl-std=CL2.0"], kernels=(kernel,))
     assert str(error.value).startswith(reason)
+
+
+RIGHT = "__kernel void right(__global float *a) { a[get_global_id(0)] *= 2; }\n"
+MISTAKEN = (
+    "__kernel void wrong(__global int *a) { a[0] = ADAPTIVE_SIZE; }",
+    "__kernel void wrong(__global int *a) { a[0] = amd_bitalign(a[1], a[2], a[3]); }",
+    "__kernel void wrong(__global cfloat_t *a) { a[0] = 1; }",
+    "__kernel void wrong(__global int *a) { a[0] = 1 + ; if }",
+    "__kernel int wrong(__global int *a) { return a[0]; }",
+    "cfloat_t helper(int x) { return x; } __kernel void wrong(__global int *a) { a[0] = helper(1).x; }",
+    "cfloat_t helper(int x); __kernel void wrong(__global int *a) { a[0] = helper(1); }",
+    "int helper(int x) { return x + ADAPTIVE_SIZE; } __kernel void wrong(__global int *a) { a[0] = helper(1); }",
+    "__kernel void wrong(__global int *a) { a[0] = 1; } __kernel void wrong(__global int *a) { a[0] = 2; }",
+    "__kernel void wrong(__global int *a) { a[0] = 1; } __kernel void wrong(__global int *a) const ;",
+)
+
+
+@pytest.mark.parametrize("mistaken", MISTAKEN)
+def test_a_kernel_is_read_whatever_mistakes_are_in_others(mistaken: str) -> None:
+    for source in (RIGHT + mistaken, f"{mistaken}\n{RIGHT}"):
+        unit = read(source, kernels=("right",))
+        assert list(unit.functions) == ["right"]
+        assert set(unit.kernels) == {"right", "wrong"}
+        for kernels in (("wrong",), None):
+            with pytest.raises(SourceError):
+                read(source, kernels=kernels)
+
+
+def test_who_calls_a_mistaken_function_is_refused_for_that_mistake() -> None:
+    for mistaken, reason in (
+        (MISTAKEN[5], "kernel.cl:1:1: unknown type name 'cfloat_t'"),
+        (MISTAKEN[7], "kernel.cl:1:32: use of undeclared identifier 'ADAPTIVE_SIZE'"),
+    ):
+        with pytest.raises(SourceError) as error:
+            read(mistaken, kernels=("wrong",))
+        assert str(error.value).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    "outside", ["struct pair { cfloat_t x; };", "typedef cfloat_t number;", "__constant int table[] = {ADAPTIVE_SIZE};"]
+)
+def test_mistakes_outside_of_functions_are_everyones(outside: str) -> None:
+    with pytest.raises(SourceError, match=r"cfloat_t|ADAPTIVE_SIZE"):
+        read(f"{outside}\n{RIGHT}", kernels=("right",))

@@ -8,8 +8,8 @@ import pytest
 import perfmodel as pm
 from perfmodel.cli.command_line import main
 from perfmodel.device import Device
-from perfmodel.device.facts import DeviceFacts, device_facts
 from perfmodel.device.cpuinfo import name_here, numbers_here
+from perfmodel.device.facts import DeviceFacts, device_facts
 from perfmodel.device.processor import USUAL, Processor, cache_sizes, processor
 from perfmodel.modelling.calibration import calibration_called
 from perfmodel.modelling.transfer import facts_of

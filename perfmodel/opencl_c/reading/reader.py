@@ -20,7 +20,7 @@ from perfmodel.opencl_c.reading.expressions import Expressions
 from perfmodel.opencl_c.reading.header import HEADER_NAME, STANDARDS, header, predefined
 from perfmodel.opencl_c.reading.preprocessing import Expanded, preprocess
 from perfmodel.opencl_c.reading.reading_context import ReadingContext
-from perfmodel.opencl_c.reading.refusals import check_nesting, without_unsupported
+from perfmodel.opencl_c.reading.refusals import check_nesting, take_out_mistaken, without_unsupported
 from perfmodel.opencl_c.reading.statements import Statements
 from perfmodel.opencl_c.reading.tokens import tokens_of, without_spaces
 from perfmodel.opencl_c.reading.types import Types
@@ -31,7 +31,7 @@ _SOURCE = f"{_FOLDER}/source.cl"
 _HEADER = f"{_FOLDER}/{HEADER_NAME}"
 
 _ARGUMENTS = (
-    *("-x", "cl", "-target", "spir64-unknown-unknown", "-undef", "-nostdinc", "-w", "-ferror-limit=1"),
+    *("-x", "cl", "-target", "spir64-unknown-unknown", "-undef", "-nostdinc", "-w", "-ferror-limit=0"),
     "-Wno-error=int-conversion",
     *("-fbracket-depth=200", f"-I{_FOLDER}"),
 )
@@ -109,7 +109,7 @@ def _prepared(
     source: str, options: tuple[str, ...], folders: tuple[str, ...], file: str
 ) -> tuple[Expanded, dict[int, int], Tree, dict[str, SourceError]]:
     """Returns what all kernels of a source share: its expanded text, its factors of loops, clang's tree, and why
-    functions are refused that use what is not supported."""
+    functions are refused."""
     build = BuildOptions.of(options)
     searched = [*map(Path, folders), *build.folders]
     text = preprocess(source, file, build.macros(predefined(build.standard)), searched)
@@ -117,7 +117,7 @@ def _prepared(
     unrolls = _unrolls(text)
     check_nesting(text)
     refused = without_unsupported(text)
-    return text, unrolls, _parsed(text, build), refused
+    return text, unrolls, _parsed(text, build, refused), refused
 
 
 def _without_idle(text: str, qualifier: re.Match[str]) -> str:
@@ -144,20 +144,27 @@ def _next(text: str, offset: int) -> int:
     return offset
 
 
-def _parsed(text: Expanded, build: BuildOptions) -> Tree:
+def _parsed(text: Expanded, build: BuildOptions, refused: dict[str, SourceError]) -> Tree:
+    """Returns clang's tree of a text, out of which functions with mistakes are taken, as others may be right."""
     standards = [build.standard] + ["CL2.0"] * (STANDARDS[build.standard] < STANDARDS["CL2.0"])
-    for standard in standards:
-        unit = _unit(text, standard, build.has_single_constants)
-        wrong = next((each for each in unit.diagnostics if each.severity >= Diagnostic.Error), None)
-        # Drivers of older standards take variables of the program in global memory all the same.
-        if wrong is None or _OF_THE_PROGRAM not in wrong.spelling:
-            break
-    if wrong is not None:
-        location = wrong.location
-        is_ours = location.file is not None and location.file.name == _SOURCE
-        offset = location.offset if is_ours else 0
-        raise text.fault(_reason(wrong.spelling, text.text[offset : offset + _NEAR]), offset)
-    return Tree(unit, _SOURCE, len(text.text))
+    while True:
+        for standard in standards:
+            unit = _unit(text, standard, build.has_single_constants)
+            wrong = [each for each in unit.diagnostics if each.severity >= Diagnostic.Error]
+            # Drivers of older standards take variables of the program in global memory all the same.
+            if not any(_OF_THE_PROGRAM in each.spelling for each in wrong):
+                break
+        if not wrong:
+            return Tree(unit, _SOURCE, len(text.text))
+        take_out_mistaken(text, [_mistake(each, text) for each in wrong], refused)
+
+
+def _mistake(wrong: Diagnostic, text: Expanded) -> tuple[int, str]:
+    """Returns where clang finds a mistake, and what it says of it, with a way out."""
+    location = wrong.location
+    is_ours = location.file is not None and location.file.name == _SOURCE
+    offset = location.offset if is_ours else 0
+    return offset, _reason(wrong.spelling, text.text[offset : offset + _NEAR])
 
 
 def _unit(text: Expanded, standard: str, has_single_constants: bool) -> TranslationUnit:

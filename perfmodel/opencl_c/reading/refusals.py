@@ -1,10 +1,14 @@
-"""Some is refused before clang sees it: features by their names, and nesting that could exhaust clang's stack."""
+"""Some is refused before clang sees it: features by their names, and nesting that could exhaust clang's stack.
+
+Functions that are refused, by their names or by clang, are taken out of the text, so that others can be read.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c.reading.preprocessing import Expanded
@@ -31,6 +35,9 @@ _MARKS = re.compile(r"""[(\[{]|[)\]}]|[;,]|\belse\b|'(?:[^'\\]|\\.)*'|"(?:[^"\\]
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\(.*?\)\s*\)", re.DOTALL)
 _HEAD = re.compile(r"(\w+)\s*\(")
 """The name of a function whose head has no attributes."""
+_NO_FUNCTION = re.compile(r"=|\btypedef\b")
+"""Words of variables' and types' declarations."""
+_KERNEL = re.compile(r"\b(?:__)?kernel\b")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _BEFORE_CONDITIONS = frozenset(("if", "while", "for", "switch"))
 
@@ -49,24 +56,78 @@ def without_unsupported(text: Expanded) -> dict[str, SourceError]:
     found = _NAMES.search(text.text)
     if found is None:
         return refused
-    bodies = list(_bodies(text.text))
+    definitions = list(_definitions(text.text))
     while found is not None and found.lastgroup:
         _, feature, remedy = _FEATURES[int(found.lastgroup[1:])]
         reason = f"the kernel uses {feature} ({found.group()}), which perfmodel does not support; {remedy}"
         fault = text.fault(reason, found.start())
-        own = next(((name, start, end) for name, start, end in bodies if start < found.start() < end), None)
+        own = _definition_at(definitions, found.start())
         if own is None:
             raise fault
-        name, start, end = own
-        refused[name] = fault
-        blank = re.sub(r"[^\n]", " ", text.text[start + 1 : end])
-        text.text = text.text[:start] + ";" + blank + text.text[end:]
-        found = _NAMES.search(text.text, end)
+        refused[own.name] = fault
+        own.take_out(text, found.start())
+        found = _NAMES.search(text.text, own.end)
     return refused
 
 
-def _bodies(text: str) -> Iterator[tuple[str, int, int]]:
-    """Iterates over the functions that a text defines: their names, and where their bodies start and end."""
+def take_out_mistaken(text: Expanded, mistakes: Sequence[tuple[int, str]], refused: dict[str, SourceError]) -> None:
+    """Takes functions that clang finds mistakes in out of a text, and writes down why they are refused.
+
+    A function that names another one that is refused is so for the same reason, as its own mistakes may follow; so may
+    those that stand outside of functions, beside others that stand in them.
+
+    Args:
+        mistakes: their offsets, and what is wrong there, in the order of the text.
+        refused: why functions are refused that are out of the text already, by their names.
+
+    Raises:
+        SourceError: all mistakes stand outside of functions.
+    """
+    definitions = list(_definitions(text.text))
+    taken_out: set[int] = set()
+    for offset, reason in mistakes:
+        own = _definition_at(definitions, offset)
+        if own is None or own.head in taken_out:
+            continue
+        words = set(re.findall(r"\w+", text.text[own.head : own.end]))
+        cause = next((why for name, why in refused.items() if name in words), None)
+        refused[own.name] = cause or text.fault(reason, offset)
+        own.take_out(text, offset)
+        taken_out.add(own.head)
+    if not taken_out:
+        offset, reason = mistakes[0]
+        raise text.fault(reason, offset)
+
+
+class _Definition(NamedTuple):
+    """A function that a text defines or declares: its name, and where its head begins, its body begins, and it ends."""
+
+    name: str
+    head: int
+    body: int
+    end: int
+
+    def take_out(self, text: Expanded, offset: int) -> None:
+        """Leaves a definition's declaration in a text, or that there is such a kernel if its head is what is wrong.
+
+        A declaration leaves nothing, so that taking out comes to an end.
+        """
+        written = text.text
+        is_definition = written[self.body] == "{"
+        if is_definition and offset >= self.body:
+            start, left = self.body, ";"
+        else:
+            is_kernel = is_definition and _KERNEL.search(written, self.head, self.body)
+            start, left = self.head, f"kernel void {self.name}();" if is_kernel else ""
+        blank = re.sub(r"[^\n]", " ", written[start + len(left) : self.end])
+        text.text = written[:start] + left + blank + written[self.end :]
+
+
+def _definition_at(definitions: Iterable[_Definition], offset: int) -> _Definition | None:
+    return next((each for each in definitions if each.head <= offset < each.end), None)
+
+
+def _definitions(text: str) -> Iterator[_Definition]:
     depth, head, start = 0, 0, 0
     for match in _MARKS.finditer(text):
         mark = match.group()
@@ -77,12 +138,17 @@ def _bodies(text: str) -> Iterator[tuple[str, int, int]]:
         elif mark == "}":
             depth -= 1
             if not depth:
-                named = _HEAD.search(_ATTRIBUTE.sub("", text[head:start]))
-                if named:
-                    yield named.group(1), start, match.end()
+                yield from _named(text, head, start, match.end())
                 head = match.end()
         elif mark == ";" and not depth:
+            yield from _named(text, head, match.start(), match.end())
             head = match.end()
+
+
+def _named(text: str, head: int, body: int, end: int) -> Iterator[_Definition]:
+    before = _ATTRIBUTE.sub("", text[head:body])
+    if not _NO_FUNCTION.search(before) and (named := _HEAD.search(before)):
+        yield _Definition(named.group(1), head, body, end)
 
 
 @dataclass
