@@ -400,6 +400,15 @@ def test_a_kernel_is_read_whatever_mistakes_are_in_others(mistaken: str) -> None
                 read(source, kernels=kernels)
 
 
+def test_places_stay_what_they_are_where_functions_are_taken_out() -> None:
+    shorter = "kernel k(){} "
+    with pytest.raises(SourceError) as error:
+        read(shorter + MISTAKEN[0] + RIGHT, kernels=("wrong",))
+    assert str(error.value).startswith(f"kernel.cl:1:{len(shorter) + MISTAKEN[0].index('ADAPTIVE_SIZE') + 1}: use of")
+    right = read(shorter + RIGHT, kernels=("right",)).functions["right"]
+    assert right.place.column == len(shorter) + RIGHT.index("right") + 1
+
+
 def test_who_calls_a_mistaken_function_is_refused_for_that_mistake() -> None:
     for mistaken, reason in (
         (MISTAKEN[5], "kernel.cl:1:1: unknown type name 'cfloat_t'"),

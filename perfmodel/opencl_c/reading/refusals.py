@@ -1,4 +1,4 @@
-"""Some is refused before clang sees it: features by their names, and nesting that could exhaust clang's stack.
+"""Refuses some before clang sees it: features by their names, and nesting that could exhaust clang's stack.
 
 Functions that are refused, by their names or by clang, are taken out of the text, so that others can be read.
 """
@@ -119,6 +119,8 @@ class _Definition(NamedTuple):
         else:
             is_kernel = is_definition and _KERNEL.search(written, self.head, self.body)
             start, left = self.head, f"kernel void {self.name}();" if is_kernel else ""
+        if len(left) > self.end - start:  # it would move all that follows
+            left = ""
         blank = re.sub(r"[^\n]", " ", written[start + len(left) : self.end])
         text.text = written[:start] + left + blank + written[self.end :]
 
