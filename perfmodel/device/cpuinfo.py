@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 DESCRIPTION = Path("/proc/cpuinfo")
 
 
-def told_here(description: Path = DESCRIPTION) -> list[dict[str, str]]:
-    """Returns what Linux tells of each processor, by its words; empty where nobody says."""
+def told_here(description: Path = DESCRIPTION) -> Iterator[dict[str, str]]:
+    """Iterates over what Linux tells of each processor, by its words; over nothing where nobody says."""
     try:
         blocks = description.read_text(encoding="utf-8", errors="replace").split("\n\n")
     except OSError:
-        return []
-    told = [dict(re.findall(r"^(\w[\w ]*?)\s*:[ \t]*(.*?)\s*$", block, re.MULTILINE)) for block in blocks]
-    return [each for each in told if each]
+        return
+    for block in blocks:  # servers have hundreds, and who asks for a name reads one
+        if told := dict(re.findall(r"^(\w[\w ]*?)\s*:[ \t]*(.*?)\s*$", block, re.MULTILINE)):
+            yield told
 
 
 def name_here(description: Path = DESCRIPTION) -> str:
