@@ -57,6 +57,10 @@ WIDE = {
 }
 FUNCTIONS = _named("float32", "exp log pow sin cos tanh")
 WHOLE = ("int32", "uint32")
+SIDE_BY_SIDE = ("slots", "loads", "stores", "floats", "shuffles", "transfers", "divides", "products", "waits")
+"""What goes on at the same time in a core, by the words of ``f_core_…``."""
+BY_ITSELF = ("gathers", "masked", "atomics", "functions", "calls")
+"""What keeps most of a core busy."""
 MEASURED = """\
 group_sums turns:* tree:* index:wide,signed m:256,1024,4096 lsize_0:64 n:2^12,2^16,2^18
 records kind:* index:* bounce:* lsize_0:64 n:2^12,2^16,2^21
@@ -79,10 +83,17 @@ elementwise n:2^24
 vector_add n:2^24,2^26
 """
 """Families that show what a compiler makes of ordinary code, and arrays that no cache holds."""
-BOUNDS = {
+CYCLES = {
+    "slots": 0.25, "loads": 0.6, "stores": 0.8, "floats": 0.6, "shuffles": 0.5, "transfers": 0.8, "divides": 1.0,
+    "products": 1.0, "waits": 0.7, "gathers": 1.1, "masked": 18.0, "atomics": 15.0, "functions": 1.0, "calls": 10.0,
+}  # fmt: skip
+"""Cycles of a core for each of these, about, as other measurements have them; two cores of 3 GHz are begun with."""
+BOUNDS: dict[str, dict[str, float]] = {
     "p_last": {"value": 1e-11, "min": 2e-12, "max": 1e-10},
     "p_memory": {"value": 5e-11, "min": 5e-12, "max": 3e-10},
     "p_branched": {"value": 1.5e-9, "min": 1e-9, "max": 4e-9},
+    **{f"p_core_{word}": {"value": cycles / 6e9, "min": 0.0} for word, cycles in CYCLES.items()},
+    "p_ports": {"value": 2.7, "min": 1.0, "max": 8.0},
 }
 """Bounds are physical: 10 to 500 GB/s from the last cache and 3 to 200 GB/s from memory, in seconds a byte; 16 to 40
 clocks of two cores for a wrong guess, which every other branch is where half of the lanes take part."""
@@ -132,7 +143,10 @@ moves    = vectors * (p_uniform * ({moved("load_uniform")} + {moved("store_unifo
            + p_load * {moved("load_unit")} + p_store * {moved("store_unit")}) + barriers
 chains   = vectors * (p_wait * {waiting(GROUPS["p_f32"])} + p_wait_whole * {waiting(WHOLE)}
            + p_wait_div * {waiting(_named("float32", "div sqrt rsqrt"))} + p_wait_function * {waiting(FUNCTIONS)})
-core     = overlap(compute + moves, divide, chains, p_within) + apart
+known    = f_core_known
+issued   = overlap({", ".join(f"p_core_{word} * f_core_{word}" for word in SIDE_BY_SIDE)}, p_ports)
+code     = busy * (issued + {" + ".join(f"p_core_{word} * f_core_{word}" for word in BY_ITSELF)})
+core     = known * code + (1 - known) * (overlap(compute + moves, divide, chains, p_within) + apart)
 second   = p_second * f_mem_missed_keeps:{first}_{width}
 last     = p_last * f_mem_missed_keeps:{second}_{width}
 memory   = p_memory * f_mem_missed_keeps:{last}_{width}
@@ -141,7 +155,7 @@ stored   = p_store_second * f_mem_missed_store_jumps_keeps:{first}_{width}
 pages    = p_page * min(f_mem_missed_block:{PAGE}_keeps:{PAGES * PAGE}_{width} / {PAGE},
                         f_mem_missed_jumps_keeps:{second}_{width})
 jumps    = p_jump * {jumped(last)} + p_apart * f_mem_missed_waits_keeps:{last}_{width}
-alone    = p_atomic * f_mem_access_global_atomic + p_pixel * busy * f_mem_access_global_load_tag:image
+alone    = (1 - known) * (p_atomic * f_mem_access_global_atomic + p_pixel * busy * f_mem_access_global_load_tag:image)
 launch + alone + overlap(core, second + last + memory + stored + pages + jumps, p_overlap)
 """
 

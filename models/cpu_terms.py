@@ -40,6 +40,30 @@ def _price(words: str, name: str, advice: str = "", per_clock: float | None = No
     )
 
 
+OF_CODE = {
+    "slots": "instructions of machine code",
+    "loads": "its loads",
+    "stores": "its stores",
+    "floats": "its floating-point operations, and products of whole numbers in vectors",
+    "shuffles": "its instructions that move lanes",
+    "transfers": "values between vectors and other registers",
+    "divides": "cycles of the unit that divides",
+    "products": "its products of whole numbers outside of vectors",
+    "waits": "cycles in which results are waited for",
+    "gathers": "cycles of instructions that gather lanes",
+    "masked": "stores of vectors under a mask",
+    "atomics": "atomics, on local memory as well",
+    "functions": "cycles of functions of vectors",
+    "calls": "calls of other functions",
+}
+"""What parameters of machine code stand for, by the words of ``f_core_…``."""
+
+
+def _cycles(words: str, name: str) -> Meaning:
+    """Returns how the price of what machine code has of a core reads."""
+    return Meaning(words, {}, "", {"{:.3g} ns": f"1e9 * {name} * p_units"})
+
+
 def _wait(words: str, name: str, low: float | None = None, high: float | None = None, lacks: str = "") -> Meaning:
     """Returns how what a core waits for reads, beside cycles that are known."""
     physical = {}
@@ -94,6 +118,14 @@ TERMS: dict[str, Meaning] = {
     ),
     "moves": Meaning("loads and stores of vectors, from global, local and private memory, and barriers"),
     "chains": Meaning("operations that wait for their own result"),
+    "known": Meaning("1 where the driver's machine code is known, and 0 where the source is counted in its place"),
+    "issued": Meaning(
+        "instructions of machine code, units that they keep busy, and waits for results, which overlap",
+        {"{:si} loads": "f_core_loads", "{:si} stores": "f_core_stores"},
+        "fewer instructions would help: values that are loaded once, and work-items side by side along the first axis "
+        "that access elements side by side, by indices of type size_t",
+    ),
+    "code": Meaning("what machine code takes of the busiest core"),
     "core": Meaning(
         "what cores do by themselves: operations, loads and stores, divisions and waits, which overlap, and lanes apart"
     ),
@@ -223,6 +255,8 @@ PARAMETERS: dict[str, Meaning] = {
         "arrays instead of images would help",
         {"{:.3g} ns": "1e9 * p_pixel * p_units"},
     ),
+    **{f"p_core_{word}": _cycles(words, f"p_core_{word}") for word, words in OF_CODE.items()},
+    "p_ports": Meaning("how well the units of a core overlap", reads={"p = {:.3g}": "p_ports"}),
     "p_within": Meaning("how well operations, divisions and waits of a core overlap", reads={"p = {:.3g}": "p_within"}),
     "p_overlap": Meaning("how well cores and what is beyond their caches overlap", reads={"p = {:.3g}": "p_overlap"}),
 }

@@ -309,6 +309,19 @@ class Issue:
 
 
 @dataclass(frozen=True)
+class CoreWork:
+    """Tells what a kernel's machine code takes of a processor's cores, as `perfmodel.x86.work` finds it.
+
+    Attributes:
+        units: operations of all work-groups for each unit of a core, by the names of `perfmodel.x86.units.UNITS`.
+        waits: cycles in which results are waited for, of all work-groups one after the other.
+    """
+
+    units: Mapping[str, float]
+    waits: float
+
+
+@dataclass(frozen=True)
 class KernelCounts:
     """Everything counted of one program, as functions of its sizes.
 
@@ -335,6 +348,7 @@ class KernelCounts:
             which they are stored; 0 where none can be moved, or nobody looked.
         moved_steps: instructions of the straight code that such sums are.
         issue: what machine code issues; None where it is not known.
+        core: what machine code takes of a processor's cores; None where it is not known.
     """
 
     operations: tuple[OperationCount, ...]
@@ -361,6 +375,7 @@ class KernelCounts:
     moved_words: int = 0
     moved_steps: int = 0
     issue: Issue | None = None
+    core: CoreWork | None = None
 
     def footprint_of(self, variable: str, direction: str = "") -> Footprint | None:
         """Returns an array's footprint in one direction, or the first one in any; None where it is not accessed so."""

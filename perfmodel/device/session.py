@@ -87,6 +87,15 @@ class Session:
             names = program.get_info(cl.program_info.KERNEL_NAMES).replace(";", ", ")
             raise KernelError(f"the source has no kernel {name!r}; it has {names or 'none'}") from error
 
+    def binary(self, source: str, name: str, options: tuple[str, ...]) -> tuple[bytes, str]:
+        """Returns what the driver makes of a source, in its own format, and the compiler's log; errors as in
+        `kernel`."""
+        cl = opencl()
+        program = self.kernel(source, name, options).program
+        log = program.get_build_info(self.raw, cl.program_build_info.LOG)
+        (made,) = program.get_info(cl.program_info.BINARIES)
+        return bytes(made), str(log)
+
     def usage(self, source: str, name: str, options: tuple[str, ...]) -> Usage:
         """Returns the resources that a kernel needs on the device; errors as in `kernel`."""
         cl = opencl()

@@ -15,6 +15,7 @@ from perfmodel.counting.usual_budget import USUAL
 from perfmodel.kernels.arguments import Argument
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.compiled import Compiled, as_compiled
+from perfmodel.kernels.core_code import CoreCode, as_core_code
 from perfmodel.kernels.machine_code import MachineCode, as_machine_code
 from perfmodel.kernels.opencl_file import opencl_program
 from perfmodel.kernels.opencl_program import OpenCLProgram
@@ -397,6 +398,8 @@ class Kernel(BoundKernel):
         counts = (
             seen_kernel.counts_at(self.sizes, subgroup_size) if is_sampled else seen_kernel.counts_for(subgroup_size)
         )
+        if isinstance(self.program, CoreCode):
+            counts = replace(counts, core=self.program.work_at(self.bound, source.samples[key]))
         return replace(counts, transfers=isinstance(self.program, WithTransfers))
 
     def as_emulated(
@@ -442,6 +445,16 @@ class Kernel(BoundKernel):
         sub-groups) is counted as compiled, see `as_compiled`.
         """
         return Kernel(as_machine_code(self.program), self.tags, None, **self._arguments)
+
+    def as_core_code(self) -> Kernel:
+        """Returns the same kernel, counted as compiled, with what its machine code takes of a processor's cores.
+
+        Intel's driver for processors builds it for this machine and tells the line of each instruction; features such
+        as ``f_core_slots`` and ``f_core_waits`` follow from these and from how often the source's statements are
+        executed, at sizes that are numbers (see docs/cpu-model.md). They are 0 where no such driver is here, or a
+        kernel is not in OpenCL C. It is still launched as the kernel that it is.
+        """
+        return Kernel(as_core_code(self.program), self.tags, None, **self._arguments)
 
     def with_transfers(self) -> Kernel:
         """Returns the same kernel, with the copies of its inputs to the device and of its outputs from it in its time.

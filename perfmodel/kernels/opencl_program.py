@@ -25,8 +25,12 @@ from perfmodel.kernels.touched import TouchedByGroups
 from perfmodel.opencl_c import lowered_kernel
 
 if TYPE_CHECKING:
+    from perfmodel.counting.symbolic import Polynomial
     from perfmodel.opencl_c.lowered import LoweredKernel
+    from perfmodel.opencl_c.static.accesses import GlobalArray
     from perfmodel.opencl_c.static.branch_statistics import Observed
+    from perfmodel.opencl_c.static.grid import Grid
+    from perfmodel.x86.source import Source
 
 
 class OpenCLProgram(DeclaredProgram):
@@ -171,12 +175,59 @@ class OpenCLProgram(DeclaredProgram):
         self, subgroup_size: int | None, at: Mapping[str, Any] | None = None, ends_early: bool = False
     ) -> KernelCounts:
         from perfmodel.opencl_c.optimization import optimized  # slow to import
-        from perfmodel.opencl_c.static.accesses import GlobalArray
         from perfmodel.opencl_c.static.counter import count_opencl
+
+        lowered = optimized(self.lowered) if self.is_compiled else self.lowered
+        numbers, grid, arrays = self._launched(at)
+        counts = count_opencl(
+            lowered,
+            grid,
+            arrays,
+            self.statistics,
+            subgroup_size,
+            numbers,
+            self.observed,
+            self.is_compiled,
+            {name: value for name, value in (at or {}).items() if name not in self.sizes},
+            self.is_sampled,
+            max(self.budget, USUAL) if self.is_sampled else self.budget,  # there is nothing less to fall back on
+            ends_early,
+        )
+        local = [extent.polynomial().replaced(numbers) for extent in self.local_arguments]
+        return replace(counts, local_bytes=sum(local, number(lowered.local_bytes)).quasipolynomial())
+
+    def executed_source(self, lanes: int, at: Mapping[str, Any]) -> Source:
+        """Returns where the source's statements stand, and how often a work-group executes them, on average.
+
+        Args:
+            lanes: work-items of a vector.
+            at: a value for each of `arguments`.
+
+        Raises:
+            CountingError: for what cannot be counted.
+        """
+        from perfmodel.opencl_c.static.executed_source import executed_source  # slow to import
+
+        numbers, grid, arrays = self._launched(at)
+        return executed_source(
+            self.lowered,
+            grid,
+            arrays,
+            self.statistics,
+            lanes,
+            numbers,
+            self.observed,
+            {name: value for name, value in at.items() if name not in self.sizes},
+            self.is_sampled,
+            max(self.budget, USUAL) if self.is_sampled else self.budget,
+        )
+
+    def _launched(self, at: Mapping[str, Any] | None) -> tuple[dict[str, Polynomial], Grid, dict[str, GlobalArray]]:
+        """Returns the sizes that are numbers, and the grid and arrays of a launch with these."""
+        from perfmodel.opencl_c.static.accesses import GlobalArray  # slow to import
         from perfmodel.opencl_c.static.grid import Grid
 
         numbers = {name: number(value) for name, value in (at or {}).items() if name in self.sizes}
-        scalars = {name: value for name, value in (at or {}).items() if name not in self.sizes}
         global_size, local_size = (
             [axis.polynomial().replaced(numbers) for axis in axes] for axes in (self._global_size, self._local_size)
         )
@@ -200,23 +251,7 @@ class OpenCLProgram(DeclaredProgram):
         sizes = [name for name in self.sizes if name not in numbers]
         grid = Grid(self.name, sizes, global_size, [size for size in items if size is not None], conditions)
         self._check_signature()
-        lowered = optimized(self.lowered) if self.is_compiled else self.lowered
-        counts = count_opencl(
-            lowered,
-            grid,
-            arrays,
-            self.statistics,
-            subgroup_size,
-            numbers,
-            self.observed,
-            self.is_compiled,
-            scalars,
-            self.is_sampled,
-            max(self.budget, USUAL) if self.is_sampled else self.budget,  # there is nothing less to fall back on
-            ends_early,
-        )
-        launched = [extent.polynomial().replaced(numbers) for extent in self.local_arguments]
-        return replace(counts, local_bytes=sum(launched, number(lowered.local_bytes)).quasipolynomial())
+        return numbers, grid, arrays
 
     @cached_property
     def waits(self) -> Mapping[str, Wait]:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from perfmodel.basics.errors import CountingError
 from perfmodel.kernels.bound_kernel import whole_sizes
+from perfmodel.kernels.driver_code import intel_processor
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.transfers import WithTransfers
@@ -17,6 +18,8 @@ from perfmodel.vocabulary.named_features import CountedFeature
 
 ARCHITECTURE = "hopper"
 """Machine code is that of a GPU like this."""
+OF_CODE = "f_core_"
+"""The names of features of a processor's machine code begin so."""
 MOST_COMPILED = 16
 """Machine code is counted anew for each size, and takes some tenths of a second."""
 
@@ -24,13 +27,14 @@ MOST_COMPILED = 16
 def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Kernel:
     """Returns a kernel in the form that it is counted in for a calibration at some sizes, of arrays by the first.
 
-    The model of one of NVIDIA's GPUs counts the machine code that its compiler makes of a kernel in OpenCL C, if it
-    can, and of those that generators made the source, as fits do. At more than 16 sizes at once it counts the source,
-    for all of them, unless data decide on work or addresses, or the source takes too long to count: there, source
-    counts are off the most (docs/gpu-model.md).
+    The model of this machine's processor counts the machine code that Intel's driver makes of a kernel in OpenCL C,
+    where it is here; that of one of NVIDIA's GPUs the code that its compiler makes, if it can. Kernels that generators
+    made are counted by their source, as fits do. So are others at more than 16 sizes at once, for all of them; on GPUs
+    not where data decide on work or addresses, or the source takes too long to count: there, source counts are off the
+    most (docs/gpu-model.md).
     """
-    form = calibration.model.counted(kernel)
-    if not calibration.model.is_of_compiled or calibration.device.get("kind") != "gpu" or kernel.is_of_generator:
+    form, kind = calibration.model.counted(kernel), calibration.device.get("kind")
+    if not calibration.model.is_of_compiled or kind not in ("gpu", "cpu") or kernel.is_of_generator:
         return form
     program = kernel.program.program if isinstance(kernel.program, WithTransfers) else kernel.program
     given = {name: size for name, size in sizes.items() if name in kernel.program.sizes}
@@ -38,12 +42,24 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     if not isinstance(program, OpenCLProgram) or not all(size.size for size in numbers.values()):
         return form
     here = kernel.at(**{name: size.ravel()[:1].tolist()[0] for name, size in numbers.items()})
+    are_few = max((size.size for size in numbers.values()), default=1) <= MOST_COMPILED
+    if kind == "cpu":
+        is_complete = len(here.sizes) >= len(program.sizes)
+        return kernel.as_core_code() if are_few and is_complete and _is_here(calibration) else form
     if len(here.sizes) < len(program.sizes) or (program.observed and program.contents is None):
         return form  # where sizes are missing, or what was observed in another process
-    are_few = max((size.size for size in numbers.values()), default=1) <= MOST_COMPILED
     if (are_few and _is_like_hopper(calibration)) or program.contents is not None or _is_seen(calibration, here):
         return here.as_machine_code()
     return form
+
+
+def _is_here(calibration: Fitted) -> bool:
+    """Returns whether a calibration is of this machine's processor, for which a driver makes code here, and has prices
+    of that."""
+    if not any(name.startswith(OF_CODE) for name in calibration.model.features):
+        return False
+    device = intel_processor()
+    return device is not None and device.name == calibration.device.get("name")
 
 
 def _is_like_hopper(calibration: Fitted) -> bool:

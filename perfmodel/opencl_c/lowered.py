@@ -329,11 +329,15 @@ Simple: TypeAlias = Assign | Store | WriteImage | Atomic | Barrier | Collective
 
 
 class Straight(Tree):
-    """A basic block's statements are executed one after the other, all equally often; `number` counts from 0."""
+    """A basic block's statements are executed one after the other, all equally often; `number` counts from 0.
+
+    `places` are where its statements stand; none of what a compiler moved there.
+    """
 
     number: int
     statements: tuple[Simple, ...]
     place: Place
+    places: tuple[Place, ...] = ()
 
 
 class If(Tree):

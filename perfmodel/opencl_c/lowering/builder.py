@@ -39,6 +39,7 @@ class Emission:
 
     Attributes:
         body, simple: the list that is being filled, and the simple statements that will become its next block.
+        places: of these statements.
         place: of the statement that is being lowered.
         most_blocks: more are refused.
         frame: of the function that is.
@@ -57,6 +58,7 @@ class Emission:
         self.loop_names: dict[str, int] = {}
         self.body: list[low.Statement] = []
         self.simple: list[low.Simple] = []
+        self.places: list[syn.Place] = []
         self.place = syn.Place("", 0, 0)
 
     # --- storage
@@ -90,6 +92,7 @@ class Emission:
 
     def emit(self, statement: low.Simple) -> None:
         self.simple.append(statement)
+        self.places.append(self.place)
 
     def assign(self, register: low.Register, value: low.Expression) -> None:
         self.emit(low.Assign(register, value))
@@ -114,15 +117,16 @@ class Emission:
                     "its calls are inlined; call fewer functions from functions",
                     *self.place,
                 )
-            self.body.append(low.Straight(self.blocks, tuple(self.simple), self.place))
+            places = tuple(dict.fromkeys(self.places))
+            self.body.append(low.Straight(self.blocks, tuple(self.simple), self.place, places))
             self.blocks += 1
-            self.simple = []
+            self.simple, self.places = [], []
 
     def reopen(self) -> None:
         """Goes on with the basic block before, if nothing came between."""
         if self.body and isinstance(last := self.body[-1], low.Straight) and last.number == self.blocks - 1:
             self.body.pop()
-            self.simple = [*last.statements, *self.simple]
+            self.simple, self.places = [*last.statements, *self.simple], [*last.places, *self.places]
             self.blocks -= 1
 
     def structured(self, statement: low.If | low.Loop | low.Scope) -> None:

@@ -205,7 +205,7 @@ class Lowering:
         changed: list[low.Expression] = []
 
         def test() -> low.Expression:
-            self.out.place = loop.place
+            self.out.place = loop.place if loop.condition is None else loop.condition.place
             if loop.condition is None or (changing and not changed):
                 return low.Constant(BOOL, 1)
             return changed[0] if changing else self.expressions.condition(loop.condition)
@@ -223,6 +223,7 @@ class Lowering:
         def step() -> None:
             self.out.place = loop.place
             if loop.step is not None:
+                self.out.place = loop.step.place
                 self.expressions.effects(loop.step)
 
         target = getattr(loop.step, "target", None)

@@ -118,6 +118,18 @@ class StaticCounter(Loops):
 
     def counts(self, ends_early: bool = False) -> KernelCounts:
         self.ends_early = ends_early
+        self.walk()
+        counts = self.without_addresses()
+        with extended(MOST_FOOTPRINTS):
+            footprints = self.accesses.footprints()
+            return replace(counts, accesses=self.accesses.accesses(), footprints=footprints, exact=self.domains.exact)
+
+    def walk(self) -> None:
+        """Goes through the kernel once, with its arguments as they are known.
+
+        Raises:
+            CountingError: for a statistic of nothing that depends on data.
+        """
         for register in self.kernel.registers:
             if register.parameter is not None:
                 self.environment[register] = self.parameter(register)
@@ -128,10 +140,6 @@ class StaticCounter(Loops):
                     f"kernel {self.kernel.name!r} has no loop or branch {key!r} that depends on data; leave its "
                     "statistic out, or name one as the loop's variable, loop_LINE or if_LINE"
                 )
-        counts = self.without_addresses()
-        with extended(MOST_FOOTPRINTS):
-            footprints = self.accesses.footprints()
-            return replace(counts, accesses=self.accesses.accesses(), footprints=footprints, exact=self.domains.exact)
 
     def without_addresses(self) -> KernelCounts:
         """Returns the counts but for what accesses touch."""

@@ -1,0 +1,54 @@
+"""Says what a kernel's machine code takes of a processor's cores: ``f_core_slots``, ``f_core_waits``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from perfmodel.counting.counts import CoreWork, KernelCounts
+from perfmodel.features.memory_access import Floats, Sizes
+from perfmodel.vocabulary.feature_name import FeatureName, Word
+from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, only_word
+from perfmodel.x86.units import CYCLES, UNITS
+
+QUANTITIES: dict[str, tuple[str, Callable[[CoreWork], float]]] = {
+    **{
+        unit: ("cycle" if unit in CYCLES else "operation", lambda core, unit=unit: core.units.get(unit, 0.0))  # type: ignore[misc]
+        for unit in UNITS
+    },
+    "waits": ("cycle", lambda core: core.waits),
+    "known": ("", lambda core: 1.0),
+}
+"""The words of names: each with its unit, and how machine code says it."""
+
+
+class CoreFeature(CountedFeature):
+    """A number that says what a unit of a processor's cores has to do, 0 where machine code is not known: that of
+    kernels in OpenCL C is, as Intel's driver makes it, where it is here (see `perfmodel.Kernel.as_core_code`).
+
+    The words are those of `perfmodel.x86.units.UNITS`; ``waits`` are the cycles in which results are waited for, where
+    nothing else takes time; ``known`` is 1 where all of this is known. All are sums over the launch's work-groups.
+    """
+
+    of_compiled = True
+
+    def __init__(self, name: FeatureName, word: str) -> None:
+        super().__init__(name)
+        self.word = word
+        self.unit, _ = QUANTITIES[word]
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        _, told = QUANTITIES[self.word]
+        found: Floats = 0.0 * counts.work_items(sizes) + (0.0 if counts.core is None else told(counts.core))
+        return found
+
+
+class CoreFamily(FeatureFamily):
+    prefix = ("core",)
+    summary = "what the machine code that a processor's driver makes takes of its cores' units"
+    examples = tuple(f"f_core_{word}" for word in QUANTITIES)
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        return () if counts.core is None else (f"f_core_{unit}" for unit in UNITS)
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> CoreFeature:
+        return CoreFeature(name, only_word(name, words, QUANTITIES, self.examples))

@@ -1,0 +1,91 @@
+"""A program counted as compiled, with what the machine code that a driver makes of it takes of a processor's cores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from perfmodel.basics.errors import CountingError, PerfmodelError
+from perfmodel.counting.counts import CoreWork, KernelCounts
+from perfmodel.kernels.compiled import as_compiled
+from perfmodel.kernels.derived_program import DerivedProgram
+from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.kernels.program import EmulatesItself, Program
+from perfmodel.kernels.transfers import WithTransfers
+
+USUAL_LANES = 8
+"""Work-items of a vector where the driver makes none; nothing is counted by them then."""
+
+
+def as_core_code(program: Program) -> Program:
+    """Returns the program in this form, itself if it has it, or if it is in CUDA C++ or PTX."""
+    if isinstance(program, CoreCode | EmulatesItself):
+        return program
+    if isinstance(program, WithTransfers):
+        return WithTransfers(as_core_code(program.program))
+    return CoreCode.of(program)
+
+
+class CoreCode(DerivedProgram[Program]):
+    """A program counted in this form, see `perfmodel.Kernel.as_core_code`, and launched as it is."""
+
+    is_of_compiler = True
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._work: dict[tuple[tuple[str, Any], ...], CoreWork | None] = {}
+
+    @cached_property
+    def compiled(self) -> Program:
+        return as_compiled(self.program)
+
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        return tuple(name for name in self.arguments if name not in self.sizes)
+
+    def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
+        """True: there are no counts for all sizes."""
+        return True
+
+    def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
+        known = dict(at or {})
+        if missing := [name for name in self.sizes if name not in known]:
+            raise CountingError(
+                f"kernel {self.name!r} is counted as machine code, at sizes that are numbers; give {', '.join(missing)}"
+            )
+        own = {name: value for name, value in known.items() if name in (*self.sizes, *self.compiled.deciding)}
+        counts = self.compiled.counts_for(subgroup_size, own or None)
+        return replace(counts, core=self.work_at(known, self.as_opencl()))
+
+    def work_at(self, values: Mapping[str, Any], program: OpenCLProgram) -> CoreWork | None:
+        """Returns what the launch takes of cores at these arguments, with branches as a program says of them; None
+        where no driver tells its machine code, or it can't be compared with the source."""
+        key = tuple(values.items())
+        if key not in self._work:
+            try:
+                self._work[key] = _work(program, {**dict.fromkeys(program.arguments, 1), **values})
+            except (PerfmodelError, ValueError):
+                self._work[key] = None
+        return self._work[key]
+
+    def as_opencl(self) -> OpenCLProgram:
+        return self.compiled.as_opencl()
+
+
+def _work(program: OpenCLProgram, values: Mapping[str, Any]) -> CoreWork | None:
+    from perfmodel.kernels.driver_code import driver_code  # slow to import, and only for this
+    from perfmodel.x86.work import work_of
+
+    launch = program.launch(values)
+    made = driver_code(launch.source, launch.kernel_name, tuple(launch.options))
+    if made is None:
+        return None
+    lanes = made.lanes.get(launch.kernel_name, 0)
+    executed = program.executed_source(lanes or USUAL_LANES, values)
+    found = work_of(made.binary, executed, lanes or USUAL_LANES, is_vectorized=bool(lanes))
+    groups = float(np.prod(launch.global_size) / np.prod(launch.local_size))
+    return CoreWork({unit: amount * groups for unit, amount in found.units.items()}, found.waits * groups)

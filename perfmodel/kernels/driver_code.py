@@ -1,0 +1,70 @@
+"""Has a processor's driver build kernels, and takes their machine code; results are kept on disk."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from perfmodel.basics.disk_cache import DiskCache
+from perfmodel.basics.errors import DeviceError, KernelError
+from perfmodel.basics.version import VERSION
+from perfmodel.device.device import Device, find_device
+
+LINES = "-gline-tables-only"
+"""An option with which Intel's compiler tells which line each instruction comes from, and changes nothing else."""
+_VECTORIZED = re.compile(r'Kernel "(?P<name>\w+)" was successfully vectorized \((?P<lanes>\d+)\)')
+BUILT = DiskCache("driver", most=4096, is_packed=True)
+
+
+@dataclass(frozen=True)
+class DriverCode:
+    """What a driver makes of a source.
+
+    Attributes:
+        binary: in the driver's format, see `perfmodel.x86.object_code`.
+        lanes: work-items of a vector, by the name of each kernel that has become one over vectors.
+    """
+
+    binary: bytes
+    lanes: dict[str, int]
+
+
+@lru_cache(maxsize=1)
+def intel_processor() -> Device | None:
+    """Returns this machine's processor as Intel's driver has it, whose binaries can be read; None if there is none."""
+    try:
+        device = find_device("cpu")
+    except DeviceError:
+        return None
+    return device if "Intel" in device.platform else None
+
+
+@lru_cache(maxsize=64)
+def driver_code(source: str, name: str, options: tuple[str, ...]) -> DriverCode | None:
+    """Returns the machine code of a source on this machine's processor; None where no driver is here that tells it, or
+    it does not compile."""
+    device = intel_processor()
+    if device is None:
+        return None
+    key = [VERSION, device.key, device.driver, source, name, options]
+    return BUILT.kept(key, lambda: _built(device, source, name, options), _read, _plain)
+
+
+def _built(device: Device, source: str, name: str, options: Sequence[str]) -> DriverCode | None:
+    try:
+        binary, log = device.session().binary(source, name, (*options, LINES))
+    except (DeviceError, KernelError):
+        return None
+    return DriverCode(binary, {each["name"]: int(each["lanes"]) for each in _VECTORIZED.finditer(log)})
+
+
+def _plain(made: DriverCode | None) -> Any:
+    return None if made is None else {"binary": base64.b64encode(made.binary).decode(), "lanes": made.lanes}
+
+
+def _read(kept: Any) -> DriverCode | None:
+    return None if kept is None else DriverCode(base64.b64decode(kept["binary"]), dict(kept["lanes"]))

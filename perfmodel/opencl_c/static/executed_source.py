@@ -1,0 +1,201 @@
+"""Says where the statements of a kernel stand, and how often they are executed: what machine code is compared with."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+import islpy as isl
+
+from perfmodel.basics.errors import CountingError
+from perfmodel.counting.budget import within_budget
+from perfmodel.counting.counts import Executions as Counted
+from perfmodel.counting.domains import Region
+from perfmodel.counting.symbolic import Polynomial
+from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c import walks
+from perfmodel.opencl_c.static.accesses import GlobalArray
+from perfmodel.opencl_c.static.branch_statistics import Observed
+from perfmodel.opencl_c.static.control_flow import Active
+from perfmodel.opencl_c.static.counter import StaticCounter
+from perfmodel.opencl_c.static.grid import Grid
+from perfmodel.opencl_c.syntax import Place
+from perfmodel.x86.source import Executions, Source, SourceBlock, SourceLoop
+
+NOTHING = Executions(0.0, 0.0)
+
+
+def executed_source(
+    kernel: low.LoweredKernel,
+    grid: Grid,
+    arrays: Mapping[str, GlobalArray],
+    statistics: Mapping[str, float],
+    lanes: int,
+    at: Mapping[str, Polynomial],
+    observed: Mapping[int, Observed],
+    scalars: Mapping[str, Any],
+    is_sampled: bool,
+    budget: float,
+) -> Source:
+    """Returns a kernel's statements with how often a work-group executes them on average; arguments as those of
+    `count_opencl`, at numbers.
+
+    Args:
+        lanes: work-items of a vector.
+
+    Raises:
+        CountingError: for what cannot be counted.
+    """
+    counter = _BlockCounter(kernel, grid, arrays, dict(statistics), lanes, at, observed, False, scalars, is_sampled)
+    try:
+        with within_budget(kernel.name, budget):
+            executions = counter.executions()
+    except isl.Error as error:
+        raise CountingError(
+            f"kernel {kernel.name!r} cannot be counted: {' '.join(str(error).split())[:200]}"
+        ) from error
+    return source_of(kernel, grid.local_size, executions)
+
+
+class _BlockCounter(StaticCounter):
+    """Counts how often basic blocks are executed, and nothing else."""
+
+    def executions(self) -> dict[int, Executions]:
+        self._found: dict[int, list[Counted]] = defaultdict(list)
+        self.walk()
+        (groups,) = [self.domains.finished(self.domains.product(self.domains.group_counts))({})]
+        return {
+            number: Executions(
+                sum(float(each.workitem({})) for each in found) / float(groups),
+                sum(float((each.subgroup or each.workitem)({})) for each in found) / float(groups),
+            )
+            for number, found in self._found.items()
+        }
+
+    def straight(self, block: low.Straight, active: Active) -> Active:
+        if not self.is_dry:
+            self._found[block.number].append(self.domains.executions(active.region))
+        return super().straight(block, active)
+
+    def count(self, statement: Any, region: Region) -> None:
+        """Looks at no statement by itself."""
+
+
+def source_of(kernel: low.LoweredKernel, local_size: Iterable[int], executions: Mapping[int, Executions]) -> Source:
+    """Returns a kernel's statements with how often each basic block is executed in a work-group, on average."""
+    nesting = _Nesting()
+    nesting.add(kernel.body)
+    meetings = [
+        (block.number, each.place)
+        for block in walks.straights(kernel.body)
+        for each in block.statements
+        if isinstance(each, low.Barrier | low.Collective)
+    ]
+    met = {loop for number, _ in meetings for loop in nesting.of_blocks[number]}
+    loops = list(walks.loops(kernel.body))
+    tests = {block.number for loop in loops for block in walks.straights((*loop.test, *loop.step))}
+
+    def unmet(around: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(number for number in around if number not in met)
+
+    blocks = {
+        block.number: SourceBlock(
+            places=tuple(dict.fromkeys(map(_place, _places(block)))),
+            loops=unmet(nesting.of_blocks[block.number]),
+            is_test=block.number in tests,
+            is_met=bool(met.intersection(nesting.of_blocks[block.number])),
+            executions=executions.get(block.number, NOTHING),
+        )
+        for block in walks.straights(kernel.body)
+    }
+    return Source(
+        name=kernel.name,
+        file=next((block.places[0][0] for block in blocks.values() if block.places), ""),
+        blocks=blocks,
+        loops={
+            loop.number: _loop(loop, unmet(nesting.of_loops[loop.number]), executions, nesting.before) for loop in loops
+        },
+        meetings=frozenset(_place(place)[:2] for _, place in meetings),
+        local_size=tuple(local_size),
+        uses_ids=any(_asks_who(statement) for statement in walks.simple_statements(kernel.body)),
+    )
+
+
+@dataclass
+class _Nesting:
+    """Holds the loops around each basic block and each loop, the outermost first, and the block before each loop."""
+
+    of_blocks: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    of_loops: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    before: dict[int, int | None] = field(default_factory=dict)
+
+    def add(self, body: Iterable[low.Statement], around: tuple[int, ...] = (), last: int | None = None) -> None:
+        """Adds what is in some statements.
+
+        Args:
+            last: the block that is executed before, as often.
+        """
+        for statement in body:
+            match statement:
+                case low.Straight():
+                    self.of_blocks[statement.number] = around
+                    last = statement.number
+                case low.If():
+                    self.add(statement.then, around)
+                    self.add(statement.otherwise, around)
+                case low.Scope():
+                    self.add(statement.body, around, last)
+                case low.Loop():
+                    self.of_loops[statement.number], self.before[statement.number] = around, last
+                    inner = (*around, statement.number)
+                    for part in (statement.test, statement.body, statement.step):
+                        self.add(part, inner)
+
+
+def _asks_who(statement: low.Simple) -> bool:
+    return any(isinstance(node, low.WorkItem) for each in walks.expressions_of(statement) for node in walks.walk(each))
+
+
+def _place(place: Place) -> tuple[str, int, int]:
+    return PurePosixPath(place.file).name, place.line, place.column
+
+
+def _places(block: low.Straight) -> Iterator[Place]:
+    yield from block.places
+    for statement in block.statements:
+        for node in walks.accesses_of(statement):
+            yield node.access.place
+
+
+def _loop(
+    loop: low.Loop,
+    outer: tuple[int, ...],
+    executions: Mapping[int, Executions],
+    before: Mapping[int, int | None],
+) -> SourceLoop:
+    """Returns a loop with its iterations: those of its body. Its test is asked once more each time that it is begun,
+    but where it comes behind: there, the block before says how often that is, if there is one."""
+    test, body = (
+        next((executions.get(block.number, NOTHING) for block in walks.straights(part)), None)
+        for part in (loop.test, loop.body)
+    )
+    iterations = body or test or NOTHING
+    begun = iterations
+    last = before[loop.number]
+    if test is not None and body is not None and not loop.is_do:
+        begun = Executions(max(0.0, test.items - body.items), max(0.0, test.vectors - body.vectors))
+    elif last is not None:
+        begun = executions.get(last, NOTHING)
+    return SourceLoop(outer, iterations, begun, _step(loop))
+
+
+def _step(loop: low.Loop) -> int:
+    """Returns by how much a loop's counter goes up or down; 1 where that is no number."""
+    for statement in walks.simple_statements(loop.step):
+        for node in (node for each in walks.expressions_of(statement) for node in walks.walk(each)):
+            if isinstance(node, low.Constant) and isinstance(node.value, int) and node.value:
+                return abs(node.value)
+    return 1

@@ -1,0 +1,156 @@
+"""Finds the basic blocks of machine code, the ways between them, and loops by what dominates what."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from perfmodel.basics.graphs import reached
+from perfmodel.x86.object_code import JUMPS_ALWAYS, Instruction
+
+_ENDS = ("ret", "ud2", "hlt")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Instructions that are executed one after the other, all equally often; it is known by its number in the code."""
+
+    number: int
+    instructions: tuple[Instruction, ...]
+    following: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A natural loop: `head` is the number of its first block, `blocks` those of all, inner loops' among them.
+
+    `latches` are the blocks that go back to the head.
+    """
+
+    head: int
+    blocks: frozenset[int]
+    latches: tuple[int, ...]
+
+
+class Flow:
+    """The blocks of a function that are reached, and its loops."""
+
+    def __init__(self, code: Sequence[Instruction]) -> None:
+        cut = _cut(code)
+        live = reached([0], lambda number: cut[number].following) if cut else set()
+        self.blocks = {block.number: block for block in cut if block.number in live}
+
+    @cached_property
+    def loops(self) -> dict[int, Loop]:
+        """The loops by their heads, outer ones first."""
+        before: dict[int, list[int]] = {number: [] for number in self.blocks}
+        for block in self.blocks.values():
+            for number in block.following:
+                before[number].append(block.number)
+        dominators = self._dominators(before)
+        bodies: dict[int, set[int]] = {}
+        latches: dict[int, list[int]] = {}
+        for block in self.blocks.values():
+            for head in block.following:
+                if head in dominators[block.number]:
+                    latches.setdefault(head, []).append(block.number)
+                    body = bodies.setdefault(head, {head})
+                    body |= reached([block.number], lambda n, h=head: () if n == h else before[n])  # type: ignore[misc]
+        ordered = sorted(bodies.items(), key=lambda each: (-len(each[1]), each[0]))
+        return {head: Loop(head, frozenset(body), tuple(latches[head])) for head, body in ordered}
+
+    @cached_property
+    def around(self) -> dict[int, tuple[int, ...]]:
+        """The heads of the loops around each block, the innermost first."""
+        found: dict[int, tuple[int, ...]] = dict.fromkeys(self.blocks, ())
+        for loop in self.loops.values():
+            for number in loop.blocks:
+                found[number] = (loop.head, *found[number])
+        return found
+
+    def innermost(self, number: int) -> int | None:
+        return next(iter(self.around[number]), None)
+
+    def own(self, head: int) -> list[Block]:
+        """Returns the blocks of a loop that lie in no loop within it, in their order."""
+        return [self.blocks[n] for n in sorted(self.loops[head].blocks) if self.around[n][0] == head]
+
+    def outer(self, head: int) -> int | None:
+        """Returns the loop around another one."""
+        return next(iter(self.around[head][1:]), None)
+
+    def _dominators(self, before: dict[int, list[int]]) -> dict[int, set[int]]:
+        """Returns the blocks that each can't be reached without, itself included (as sets that shrink)."""
+        order = _reverse_postorder(self.blocks)
+        places = {number: place for place, number in enumerate(order)}
+        parent = {0: 0}
+
+        def meeting(left: int, right: int) -> int:
+            while left != right:
+                while places[left] > places[right]:
+                    left = parent[left]
+                while places[right] > places[left]:
+                    right = parent[right]
+            return left
+
+        changed = True
+        while changed:
+            changed = False
+            for number in order[1:]:
+                known = [each for each in before[number] if each in parent]
+                found = known[0]
+                for each in known[1:]:
+                    found = meeting(found, each)
+                if parent.get(number) != found:
+                    parent[number], changed = found, True
+        dominators: dict[int, set[int]] = {}
+        for number in order:
+            dominators[number] = {number} | (dominators[parent[number]] if number else set())
+        return dominators
+
+
+def _reverse_postorder(blocks: dict[int, Block]) -> list[int]:
+    """Returns the blocks so that each comes before those that follow it, but for ways back."""
+    order: list[int] = []
+    seen = {0}
+    stack = [(0, iter(blocks[0].following))]
+    while stack:
+        number, following = stack[-1]
+        for each in following:
+            if each not in seen:
+                seen.add(each)
+                stack.append((each, iter(blocks[each].following)))
+                break
+        else:
+            order.append(number)
+            stack.pop()
+    return order[::-1]
+
+
+def _cut(code: Sequence[Instruction]) -> list[Block]:
+    """Returns code cut into blocks; a jump to what was left out goes to what comes behind it."""
+    if not code:
+        return []
+    addresses = [each.address for each in code]
+    first, last = addresses[0], addresses[-1]
+    starts = {0}
+    for place, each in enumerate(code):
+        if each.jumps or each.name in _ENDS:
+            starts.add(place + 1)
+            if each.target is not None and first <= each.target <= last:
+                starts.add(bisect_left(addresses, each.target))
+    ordered = sorted(start for start in starts if start < len(code))
+    found = []
+    for number, start in enumerate(ordered):
+        end = ordered[number + 1] if number + 1 < len(ordered) else len(code)
+        instructions = tuple(code[start:end])
+        final = instructions[-1]
+        following = []
+        if final.name not in _ENDS and final.name not in JUMPS_ALWAYS and number + 1 < len(ordered):
+            following.append(number + 1)
+        if final.jumps and final.target is not None and first <= final.target <= last:
+            following.append(bisect_right(ordered, bisect_left(addresses, final.target)) - 1)
+        found.append(Block(number, instructions, tuple(dict.fromkeys(following))))
+    return found

@@ -1,0 +1,58 @@
+"""Says how long instructions wait for each other: the longest chain of one pass, and what each iteration adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from perfmodel.x86.object_code import Instruction
+
+LOAD, FORWARDED, SPILLED = 5.0, 8.0, 4.0
+"""Cycles until a load has its value, until a value that was stored is loaded again, and until one of the stack is."""
+_CYCLES: tuple[tuple[float, tuple[str, ...]], ...] = (
+    (20.0, ("vsqrtpd", "vsqrtsd", "vgather", "vpgather")),
+    (14.0, ("vsqrt",)),
+    (13.0, ("vdivpd", "vdivsd")),
+    (12.0, ("idiv", "div")),
+    (10.5, ("vdiv",)),
+    (9.0, ("vdpp",)),
+    (4.0, ("vfm", "vfnm")),
+    (1.0, ("vmin", "vmax", "vcmp")),
+    (3.0, ("vadd", "vsub", "vmul", "vround", "vrndscale", "vcvt", "vpmul", "imul", "mul", "vrcp", "vrsqrt")),
+    (3.0, ("vextracti", "vextractf", "vinserti", "vinsertf", "vperm2", "vpermd", "vpermps", "vpermq", "vpermpd")),
+    (3.0, ("vbroadcast", "vpbroadcast", "vpmovsx", "vpmovzx", "vpextr", "vpinsr", "vextractps", "vmovmsk")),
+    (0.0, ("mov", "nop", "j", "vzeroupper", "endbr64")),
+)
+"""Cycles until a result is there, by the beginnings of names, as they are on cores since 2019; others take one."""
+
+
+@cache
+def cycles_of(name: str, is_load: bool) -> float:
+    """Returns the cycles until an instruction's result is there, from when its operands are."""
+    if name.startswith("vmov"):
+        return 3.0 if name.startswith(("vmovd", "vmovq")) and not is_load else 0.0
+    return next((cycles for cycles, names in _CYCLES if name.startswith(names)), 1.0)
+
+
+def waits(code: Sequence[Instruction], passes: int = 3) -> tuple[float, float]:
+    """Returns the cycles of the longest chain of one pass through some code, where each register is there at its
+    beginning, and how many each further pass adds, as it waits for the one before."""
+    ready: dict[str, float] = {}
+    stored: dict[str, float] = {}
+    ends: list[float] = []
+    for _ in range(passes):
+        end = 0.0
+        for each in code:
+            values = [register for register in each.reads if register not in each.addressed]
+            start = max((ready.get(register, 0.0) for register in values), default=0.0)
+            if each.loads:
+                known = max((ready.get(register, 0.0) for register in each.addressed), default=0.0)
+                start = max(start, known + LOAD, stored.get(each.loads, 0.0))
+            done = start + cycles_of(each.name, bool(each.loads))
+            for register in each.writes:
+                ready[register] = done
+            if each.stores:
+                stored[each.stores] = done + (SPILLED if "rsp" in each.stores else FORWARDED)
+            end = max(end, done)
+        ends.append(end)
+    return ends[0], (ends[-1] - ends[0]) / (passes - 1) if passes > 1 else 0.0

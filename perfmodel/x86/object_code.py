@@ -1,0 +1,255 @@
+"""Takes the machine code of functions out of what a driver built, instruction by instruction with its line."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
+from pathlib import PurePosixPath
+from typing import Any
+
+OBJECT = ".ocl.obj"
+"""The section of Intel's binaries that holds an object file of machine code."""
+CODE = (".ltext", ".text")
+STATE, STATES = "__emutls", (".ldata",)
+"""Variables of each thread, in which code with debugging information keeps a work-group's ids, and where they lie."""
+CALL = ("call", "lcall")
+JUMPS_ALWAYS = ("jmp", "ljmp")
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """An instruction, with all that it reads and writes.
+
+    Attributes:
+        name: its mnemonic in Intel's syntax.
+        file, line, column: of the source that it was made of; line 0 for none.
+        reads, writes: whole registers by their 64-bit names, ``v0`` to ``v31`` for vectors, and ``flags``.
+        loads, stores: the address as text; empty where it touches no memory. addressed: the registers in it.
+        bytes: of the widest vector register that it names; 0 for none.
+        target: the address that it jumps to, if it says so.
+        callee: the function that it calls; ``?`` for one that is not known.
+        constant: the number that it adds, or that is added to an address; None for none.
+    """
+
+    address: int
+    name: str
+    file: str
+    line: int
+    column: int
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    loads: str
+    stores: str
+    addressed: tuple[str, ...]
+    bytes: int
+    target: int | None
+    callee: str
+    constant: int | None = None
+
+    @property
+    def jumps(self) -> bool:
+        return self.name[0] == "j" or self.name in JUMPS_ALWAYS
+
+
+class Functions(Mapping[str, tuple[Instruction, ...]]):
+    """The functions of a binary by name; each is taken apart when somebody asks for it."""
+
+    def __init__(self, parts: Mapping[str, tuple[int, bytes]], named: Sequence[tuple[int, str]], lines: _Lines) -> None:
+        self._parts, self._named, self._lines = parts, named, lines
+        self._known: dict[str, tuple[Instruction, ...]] = {}
+
+    def __getitem__(self, name: str) -> tuple[Instruction, ...]:
+        if name not in self._known:
+            start, code = self._parts[name]
+            self._known[name] = _function(code, start, self._named, self._lines)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+
+def functions(binary: bytes) -> Functions:
+    """Returns the functions of a driver's binary, without what was added for a debugger's sake.
+
+    Raises:
+        ValueError: it holds no machine code.
+    """
+    from elftools.elf.elffile import ELFFile  # slow to import, and only for this
+
+    held = ELFFile(BytesIO(binary)).get_section_by_name(OBJECT)
+    elf = ELFFile(BytesIO(binary if held is None else held.data()))
+    section = next((each for name in CODE if (each := elf.get_section_by_name(name)) is not None), None)
+    symbols = elf.get_section_by_name(".symtab")
+    if section is None or symbols is None:
+        raise ValueError("the binary holds no machine code")
+    starts: dict[int, tuple[str, int]] = {}
+    for symbol in symbols.iter_symbols():
+        if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] != "SHN_UNDEF":
+            starts[symbol["st_value"]] = symbol.name, symbol["st_size"]
+    relocations = _relocations(elf, section.name, symbols, {start: name for start, (name, _) in starts.items()})
+    lines = _Lines(elf)
+    code = section.data()
+    parts = {name: (start, code[start : start + size]) for start, (name, size) in starts.items()}
+    return Functions(parts, relocations, lines)
+
+
+def _relocations(elf: Any, section: str, symbols: Any, functions_at: Mapping[int, str]) -> list[tuple[int, str]]:
+    """Returns at which places of the code names of others stand, in their order."""
+    table = elf.get_section_by_name(f".rela{section}")
+    found: list[tuple[int, str]] = []
+    for each in table.iter_relocations() if table is not None else ():
+        symbol = symbols.get_symbol(each["r_info_sym"])
+        name = symbol.name or elf.get_section(symbol["st_shndx"]).name
+        if name == section:
+            name = functions_at.get(symbol["st_value"] + each["r_addend"], name)
+        found.append((each["r_offset"], name))
+    return sorted(found)
+
+
+class _Lines:
+    """Says which line of the source each address comes from."""
+
+    def __init__(self, elf: Any) -> None:
+        self._starts: list[int] = []
+        self._places: list[tuple[str, int, int]] = []
+        if not elf.has_dwarf_info():
+            return
+        found: dict[int, tuple[str, int, int]] = {}
+        dwarf = elf.get_dwarf_info()
+        for unit in dwarf.iter_CUs():
+            program = dwarf.line_program_for_CU(unit)
+            if program is None:
+                continue
+            files = [PurePosixPath(each.name.decode(errors="replace")).name for each in program["file_entry"]]
+            first = 0 if program["version"] >= 5 else 1
+            for entry in program.get_entries():
+                state = entry.state
+                if state is not None:
+                    number = state.file - first
+                    file = files[number] if 0 <= number < len(files) else ""
+                    found[state.address] = file, state.line, state.column
+        self._starts = sorted(found)
+        self._places = [found[start] for start in self._starts]
+
+    def at(self, address: int) -> tuple[str, int, int]:
+        number = bisect_right(self._starts, address) - 1
+        return self._places[number] if number >= 0 else ("", 0, 0)
+
+
+@cache
+def _disassembler() -> Any:
+    import capstone  # slow to import, and only for this
+
+    found = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    found.detail = True
+    return found
+
+
+def _function(
+    code: bytes, start: int, relocations: Sequence[tuple[int, str]], lines: _Lines
+) -> tuple[Instruction, ...]:
+    found: list[Instruction] = []
+    named = {place: name for place, name in relocations if start <= place < start + len(code)}
+    callees = _Callees()
+    for raw in _disassembler().disasm(code, start):
+        name_there = next((named[at] for at in range(raw.address, raw.address + raw.size) if at in named), "")
+        callee = callees.seen(raw, name_there)
+        if name_there.startswith(STATE) or name_there in STATES or callee.startswith(STATE):
+            continue
+        found.append(_instruction(raw, lines.at(raw.address), callee))
+    return tuple(found)
+
+
+class _Callees:
+    """Follows the addresses of functions through registers and the stack."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, str] = {}
+
+    def seen(self, raw: Any, name: str) -> str:
+        """Returns the function that an instruction calls, if it is a call."""
+        operands = [part.strip() for part in raw.op_str.split(",", 1)]
+        if raw.mnemonic in CALL:
+            return name or self._held.get(operands[0], "?")
+        if raw.mnemonic in ("movabs", "mov", "lea") and len(operands) == 2:
+            target, source = operands
+            held = name or self._held.get(source, "")
+            if held:
+                self._held[target] = held
+            else:
+                self._held.pop(target, None)
+        return ""
+
+
+VECTOR_BYTES = {"x": 16, "y": 32, "z": 64}
+
+
+@cache
+def _register(name: str) -> tuple[str, int]:
+    """Returns the name of the whole register, and the bytes of a vector."""
+    if name[1:3] == "mm" and name[0] in VECTOR_BYTES:
+        return f"v{name[3:]}", VECTOR_BYTES[name[0]]
+    if name.endswith("flags"):
+        return "flags", 0
+    if name[0] == "r" and name[1:2].isdigit():
+        return name.rstrip("dwb"), 0
+    legacy = name.lstrip("re") if len(name) == 3 and name[0] in "re" else name
+    for whole in ("ax", "bx", "cx", "dx"):
+        if legacy in (whole, f"{whole[0]}l", f"{whole[0]}h"):
+            return f"r{whole}", 0
+    for whole in ("si", "di", "bp", "sp"):
+        if legacy in (whole, f"{whole}l"):
+            return f"r{whole}", 0
+    return name, 0
+
+
+def _instruction(raw: Any, place: tuple[str, int, int], callee: str) -> Instruction:
+    read, written = raw.regs_access()
+    bytes_ = 0
+    names: list[tuple[str, ...]] = []
+    for group in (read, written):
+        whole = []
+        for number in group:
+            register, width = _register(raw.reg_name(number))
+            whole.append(register)
+            bytes_ = max(bytes_, width)
+        names.append(tuple(dict.fromkeys(whole)))
+    loads = stores = ""
+    addressed: tuple[str, ...] = ()
+    target = constant = None
+    for operand in raw.operands:
+        if operand.type == 3 and raw.mnemonic not in ("lea", "nop"):  # memory
+            part = next((each for each in raw.op_str.split(",") if "[" in each), "").strip()
+            text = part[part.find("[") :]
+            parts = (operand.mem.base, operand.mem.index)
+            addressed = tuple(_register(raw.reg_name(number))[0] for number in parts if number)
+            # What the disassembler says of vectors that are stored is wrong: that they are read.
+            is_stored = part == raw.op_str.partition(",")[0].strip() and not raw.mnemonic.startswith(_ONLY_READING)
+            stores = text if is_stored else ""
+            loads = text if not is_stored or _CHANGING.fullmatch(raw.mnemonic) else ""
+        elif operand.type == 2 and raw.mnemonic[0] == "j":
+            target = int(operand.imm)
+        elif operand.type == 2:
+            constant = int(operand.imm)
+        elif raw.mnemonic == "lea" and operand.type == 3 and not operand.mem.index:
+            constant = int(operand.mem.disp)
+    reads, writes = names
+    if _CLEARING.fullmatch(raw.mnemonic) and len(set(raw.op_str.replace(" ", "").split(","))) == 1:
+        reads = ()
+    return Instruction(
+        raw.address, raw.mnemonic, *place, reads, writes, loads, stores, addressed, bytes_, target, callee, constant
+    )
+
+
+_ONLY_READING = ("cmp", "test", "bt", "call", "jmp", "push", "div", "idiv", "mul", "imul", "prefetch")
+_CHANGING = re.compile("add|sub|inc|dec|and|or|xor|not|neg|adc|sbb|shl|shr|sar|rol|ror|xchg")
+"""Instructions that read what they store to."""
+_CLEARING = re.compile("xor|sub|v?pxor[dq]?|v?xorp[sd]|vpsub[bwdq]|vpandn[dq]?|vpcmp(eq|gt)[bwdq]")
+"""Instructions whose result does not depend on a register that stands for both operands."""

@@ -1,0 +1,119 @@
+"""What machine code has to know of the source that it was made of: places, loops, and how often each is executed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+NEAR = 8
+"""An instruction of a line on which no statement begins is of the statement before, if so few lines lie between."""
+
+
+class Executions(NamedTuple):
+    """How often something is executed in a work-group, on average: by work-items, and by vectors of them."""
+
+    items: float
+    vectors: float
+
+    def of(self, is_vector: bool) -> float:
+        return self.vectors if is_vector else self.items
+
+
+@dataclass(frozen=True)
+class SourceBlock:
+    """Statements of the source that are executed equally often.
+
+    Attributes:
+        places: file, line and column of each.
+        loops: the numbers of those around it, the outermost first, but for those in which work-items meet.
+        is_test: whether they are a loop's test or step, which stand on its line.
+        is_met: whether work-items meet in a loop around it.
+    """
+
+    places: tuple[tuple[str, int, int], ...]
+    loops: tuple[int, ...]
+    is_test: bool
+    is_met: bool
+    executions: Executions
+
+
+@dataclass(frozen=True)
+class SourceLoop:
+    """A loop of the source: those around it, its iterations in all, how often it is begun, and its counter's step."""
+
+    outer: tuple[int, ...]
+    iterations: Executions
+    begun: Executions
+    step: int
+
+    def trips(self, is_vector: bool) -> float:
+        """Returns its iterations each time that it is begun, at least one."""
+        begun = self.begun.of(is_vector)
+        return max(1.0, self.iterations.of(is_vector) / begun) if begun > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel's source, at one launch.
+
+    Attributes:
+        file: where the kernel stands.
+        blocks, loops: by their numbers.
+        meetings: file and line of barriers.
+        local_size: work-items of a group along each axis.
+        uses_ids: whether it asks who it is; code that does not is executed by a group's first work-item alone.
+    """
+
+    name: str
+    file: str
+    blocks: Mapping[int, SourceBlock]
+    loops: Mapping[int, SourceLoop]
+    meetings: frozenset[tuple[str, int]]
+    local_size: tuple[int, ...]
+    uses_ids: bool
+
+    def candidates(self, file: str, line: int, column: int) -> tuple[int, ...]:
+        """Returns the blocks that an instruction of some place may come from: on a line, those that begin last before
+        it."""
+        if not line:
+            return ()
+        file = self._known(file)
+        for near in range(NEAR):
+            there = self._by_line.get((file, line - near))
+            if there is None:
+                continue
+            before = max((at for _, at in there if at <= column), default=0) if column and not near else 0
+            return tuple(sorted({block for block, at in there if not before or at == before}))
+        return ()
+
+    def has_line(self, file: str, line: int) -> bool:
+        return (self._known(file), line) in self._by_line
+
+    def is_meeting(self, file: str, line: int) -> bool:
+        return (self._known(file), line) in self.meetings
+
+    def most_executed(self, among: tuple[int, ...], loop: int | None = None) -> int | None:
+        """Returns the deepest and most executed of some blocks, of those in a loop."""
+        found = [number for number in among if loop is None or loop in self.blocks[number].loops]
+        if not found:
+            return None
+        return max(found, key=lambda n: (len(self.blocks[n].loops), self.blocks[n].executions.items))
+
+    def _known(self, file: str) -> str:
+        """Returns the file itself, or that of the kernel for one that has another name to the driver."""
+        return file if file in self._files else self.file
+
+    @cached_property
+    def _files(self) -> frozenset[str]:
+        return frozenset(file for file, _ in self._by_line)
+
+    @cached_property
+    def _by_line(self) -> dict[tuple[str, int], list[tuple[int, int]]]:
+        found: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+        for number, block in self.blocks.items():
+            for file, line, column in block.places:
+                found[file, line].append((number, column))
+        return dict(found)

@@ -1,0 +1,138 @@
+"""Tells which units of a core an instruction keeps busy: how many operations each gets of it, or for how many cycles.
+
+Numbers of operations are those of AMD's and Intel's cores since 2019 (A. Fog, Instruction tables, 2025; uops.info), and
+rough on purpose: how long an operation of a unit takes is found out by measuring.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from perfmodel.x86.object_code import Instruction
+
+UNITS: Mapping[str, str] = {
+    "slots": "operations that a core issues",
+    "loads": "loads",
+    "stores": "stores",
+    "floats": "floating-point operations, and products of whole numbers in vectors",
+    "shuffles": "instructions that move lanes of vectors",
+    "transfers": "values that go between vectors and other registers",
+    "divides": "cycles of the unit that divides and draws roots",
+    "whole": "whole-number instructions outside of vectors",
+    "products": "products of whole numbers outside of vectors",
+    "gathers": "cycles of instructions that gather lanes",
+    "masked": "stores of vectors under a mask",
+    "atomics": "atomics",
+    "branches": "branches",
+    "functions": "cycles of functions of vectors",
+    "calls": "calls of other functions",
+}
+"""What a core has, each with what is counted of it."""
+CYCLES = frozenset(("divides", "gathers", "functions"))
+"""The units whose operations differ, so that cycles are counted of them: those of one core of 2020."""
+_MASKED = re.compile(r"vp?maskmov")
+_GATHERS = re.compile(r"vp?(gather|scatter)(d|q)(ps|pd|d|q)")
+_WIDE_DIVISIONS = {"vdivps": 3.4, "vdivss": 3.4, "vdivpd": 4.3, "vdivsd": 4.3}
+_ROOTS = {"vsqrtps": 4.8, "vsqrtss": 4.8, "vsqrtpd": 8.2, "vsqrtsd": 8.2}
+_DIVIDES = {**_WIDE_DIVISIONS, **_ROOTS, "div": 8.0, "idiv": 8.0}
+"""Cycles between two of them; vectors of 512 bits take twice as long."""
+_SHUFFLES = re.compile(
+    "vinsert|vextract|vperm|vp?shuf|vp?unpck|vp?broadcast|vpack|vpmov[sz]x|v?palign|valign|vmovlh|vmovhl|vps[lr]ldq"
+    "|vp?compress|vp?expand"
+)
+_INTO_OTHERS = ("vpextr", "vpinsr", "vextractps", "vmovmsk", "vpmovmsk", "kmov")
+_NOTHING = ("nop", "endbr64", "vzeroupper", "int3", "ud2")
+_CALCULATED = re.compile(r"__ocl_svml_\w\d_(?P<name>[a-z]+?\d*?)(?P<single>f?)(?P<lanes>1|2|4|8|16|32)(?P<kind>_\w+)?$")
+_FUNCTIONS = {
+    "exp": 24, "exp2": 20, "exp10": 30, "expm1": 45, "log": 20, "log2": 20, "log10": 42, "log1p": 45, "sin": 24,
+    "cos": 24, "sincos": 35, "sinpi": 25, "cospi": 25, "tan": 56, "sinh": 25, "cosh": 25, "tanh": 75, "pow": 120,
+    "pown": 120, "powr": 120, "idiv": 30, "irem": 34, "udiv": 30, "urem": 34, "asin": 21, "acos": 21, "atan": 21,
+    "atan2": 32, "erf": 56, "cbrt": 30, "hypot": 25, "sqrt": 10, "rsqrt": 22,
+}  # fmt: skip
+"""Cycles of a vector of eight lanes in single precision, roughly: of a Zen 3, by the family special_functions."""
+_NATIVE = {"exp": 9, "exp2": 7, "exp10": 9, "log": 10, "log2": 9, "log10": 9, "sin": 18, "cos": 18, "tan": 40}
+"""The same of ``native_`` functions."""
+_USUAL_FUNCTION = 35
+
+
+def units_of(instructions: Iterable[Instruction]) -> Mapping[str, float]:
+    """Returns what instructions ask of the units of a core, by the names of `UNITS`."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for each in instructions:
+        _add(each, found)
+    return found
+
+
+def _add(each: Instruction, found: defaultdict[str, float]) -> None:
+    name, is_vector = each.name, bool(each.bytes)
+    if name.startswith(_NOTHING):
+        return
+    if name.startswith("lock") or name in ("cmpxchg", "xadd") or (name == "xchg" and each.stores):
+        found["atomics"] += 1
+        return
+    if each.callee or name == "call":
+        _add_call(each, found)
+        return
+    if gathers := _GATHERS.fullmatch(name):
+        found["gathers"] += 8 if 8 in (_bytes(gathers[2]), _bytes(gathers[3])) else 12
+        return
+    if _MASKED.match(name) and each.stores:
+        found["masked"] += 1
+        return
+    if each.stores:
+        found["stores"] += 1
+    if each.loads:
+        found["loads"] += 1
+    found["slots"] += 1
+    if each.jumps:
+        found["branches"] += 1
+    elif name in _DIVIDES:
+        found["divides"] += _DIVIDES[name] * (2 if each.bytes == 64 else 1)
+    elif name.startswith(_INTO_OTHERS):
+        found["transfers"] += 1
+        found["slots"] += not each.stores
+        found["shuffles"] += name.startswith(("vpextr", "vpinsr"))
+    elif name.startswith(("vmov", "mov")):
+        _add_move(each, found)
+    elif not is_vector:
+        found["products" if name.startswith(("imul", "mul")) else "whole"] += 1
+    elif _SHUFFLES.match(name):
+        found["shuffles"] += 1
+    elif name.startswith("vdpp"):
+        found["floats"] += 7
+        found["slots"] += 5
+    elif not name.startswith(("vp", "vand", "vor", "vxor", "vblend", "vtest")) or name.startswith("vpmul"):
+        found["floats"] += 1
+
+
+def _add_move(each: Instruction, found: defaultdict[str, float]) -> None:
+    """Adds a copy, which is a load, a store, or next to nothing, but between the two kinds of registers."""
+    if each.loads or each.stores:
+        return
+    kinds = {register[0] == "v" for register in (*each.reads, *each.writes)}
+    if kinds == {True, False}:
+        found["transfers"] += 1
+    elif each.name in ("movzx", "movsx", "movsxd"):
+        found["whole"] += 1
+
+
+def _add_call(each: Instruction, found: defaultdict[str, float]) -> None:
+    found["slots"] += 2
+    calculated = _CALCULATED.match(each.callee)
+    if calculated is None:
+        found["calls"] += 1
+        return
+    name, lanes = calculated["name"], int(calculated["lanes"])
+    table = _NATIVE if calculated["kind"] == "_native" and name in _NATIVE else _FUNCTIONS
+    cycles = float(table.get(name, _USUAL_FUNCTION))
+    if not calculated["single"] and name not in ("idiv", "irem", "udiv", "urem"):
+        cycles *= 1.3 * max(1.0, lanes / 4)
+    elif lanes > 8:
+        cycles *= 1.5
+    found["functions"] += cycles * (0.7 if lanes == 1 else 1.0)
+
+
+def _bytes(letters: str) -> int:
+    return 4 if letters in ("d", "ps") else 8

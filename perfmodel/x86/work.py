@@ -1,0 +1,100 @@
+"""Adds up what the machine code of a kernel takes of a core: operations of each unit, and waits for results."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from perfmodel.x86.flow import Block, Flow
+from perfmodel.x86.latencies import waits
+from perfmodel.x86.object_code import Instruction, functions
+from perfmodel.x86.origins import Executed, Part, Turn, turns_of
+from perfmodel.x86.source import Source
+from perfmodel.x86.units import units_of
+
+IN_FLIGHT = 256
+"""Instructions that a core looks ahead over."""
+TYPICAL = 0.5
+"""Blocks of a loop that are executed so much more seldom than its most frequent one are no part of its waits."""
+VARIANT = "_ZGV"
+"""The names of functions for vectors of work-items begin so."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a work-group takes of a core, on average.
+
+    Attributes:
+        units: operations of each unit, see `perfmodel.x86.units.UNITS`.
+        waits: cycles in which results are waited for, if nothing else takes time.
+    """
+
+    units: Mapping[str, float]
+    waits: float
+
+
+def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> Work:
+    """Returns what the machine code of a kernel takes of a core.
+
+    Args:
+        lanes: work-items of a vector.
+        is_vectorized: whether the driver has made vectors of work-items.
+
+    Raises:
+        ValueError: there is no such kernel in the binary.
+    """
+    code = functions(binary)
+    variant = next((name for name in code if name.startswith(VARIANT) and name.endswith(f"_{source.name}")), None)
+    meets = variant is not None
+    goes_in_vectors = is_vectorized and source.local_size[0] >= lanes
+    if meets:
+        goes_in_vectors = is_vectorized and source.local_size[0] % lanes == 0
+    entry = variant if variant is not None and goes_in_vectors else source.name
+    if entry not in code or not code[entry]:
+        raise ValueError(f"the binary holds no kernel {source.name}")
+    units: defaultdict[str, float] = defaultdict(float)
+    waiting = 0.0
+    to_do = [(entry, 1.0, Turn(goes_in_vectors, 1.0))]
+    done: set[str] = set()
+    while to_do:
+        name, once, by_default = to_do.pop()
+        if name in done or not code[name]:
+            continue
+        done.add(name)
+        part = Part(Flow(code[name]), source, name == entry, meets)
+        turns = turns_of(part, lanes, goes_in_vectors) if part.is_kernel else {}
+        times = Executed(part, turns, once, by_default, lanes).times
+        for number, block in part.flow.blocks.items():
+            for unit, amount in units_of(block.instructions).items():
+                units[unit] += amount * times[number]
+            for each in block.instructions:
+                if each.callee in code:
+                    to_do.append((each.callee, times[number], Turn(each.callee.startswith(VARIANT), 1.0)))
+        waiting += _waits(part.flow, times)
+    return Work(dict(units), waiting)
+
+
+def _waits(flow: Flow, times: Mapping[int, float]) -> float:
+    """Returns the cycles in which a function waits for results: of each loop, and of what lies in none, the longest
+    chain, as far as a core does not look beyond it, or what each iteration waits for the one before."""
+    total = 0.0
+    for head in (None, *flow.loops):
+        blocks = [b for b in flow.blocks.values() if not flow.around[b.number]] if head is None else flow.own(head)
+        often = max((times[block.number] for block in blocks), default=0.0)
+        if not often:
+            continue
+        code = _typical(blocks, times, often)
+        chain, carried = waits(code)
+        cycles = chain * min(1.0, len(code) / IN_FLIGHT)
+        if head is not None:
+            outer = flow.outer(head)
+            around = max((times[block.number] for block in flow.own(outer)), default=1.0) if outer is not None else 1.0
+            trips = max(1.0, often / around) if around else 1.0
+            cycles = max(cycles, carried / max(1.0, IN_FLIGHT / max(len(code) * trips, 1)))
+        total += often * cycles
+    return total
+
+
+def _typical(blocks: Iterable[Block], times: Mapping[int, float], often: float) -> list[Instruction]:
+    return [each for block in blocks if times[block.number] >= TYPICAL * often for each in block.instructions]

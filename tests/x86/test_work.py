@@ -1,0 +1,133 @@
+"""What machine code takes of a core is compared with what kernels do by their source, whatever a driver makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import perfmodel as pm
+from perfmodel.kernels.arguments import Argument, Array, Scalar
+from perfmodel.kernels.driver_code import driver_code, intel_processor
+from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.x86.object_code import functions
+
+pytestmark = pytest.mark.skipif(intel_processor() is None, reason="Intel's driver for processors is not here")
+
+
+def kernel(body: str, local: int = 64, items: int = 4096) -> pm.Kernel:
+    source = f"__kernel void k(__global float *a, __global const float *b, int n) {{\n{body}\n}}\n"
+    arguments: list[Argument] = [
+        Array("a", "float32", 1 << 16, is_output=True),
+        Array("b", "float32", 1 << 16),
+        Scalar("n", "int32"),
+    ]
+    return pm.Kernel(OpenCLProgram(source, "k", items, local, arguments), {}, None, n=64).as_core_code()
+
+
+def core(name: str, of: pm.Kernel) -> float:
+    return float(pm.feature(f"f_core_{name}").eval(of))
+
+
+def lanes() -> int:
+    made = driver_code(ONE, "k", ())
+    assert made is not None
+    return made.lanes["k"]
+
+
+ONE = "__kernel void k(__global float *a) { a[get_global_id(0)] += 1; }"
+PRODUCT = """size_t i = get_global_id(0); float s = 0; {pragma}
+for (int j = 0; j < {turns}; j++)
+    s += a[i] * b[j * 3];
+a[i] = s;"""
+
+
+@pytest.mark.parametrize(
+    ("turns", "pragma"),
+    [("n", ""), ("64", ""), ("8", ""), ("n", "#pragma unroll 4"), ("64", "#pragma unroll"), ("n", "#pragma unroll 1")],
+)
+def test_loops_are_counted_whatever_is_unrolled(turns: str, pragma: str) -> None:
+    found = core("floats", kernel(PRODUCT.format(turns=turns, pragma=f"\n{pragma}")))
+    expected = 4096 * (8 if turns == "8" else 64) / lanes()
+    assert found == pytest.approx(expected, rel=0.15)
+
+
+def test_groups_that_fill_no_vector_are_counted_one_by_one() -> None:
+    text = PRODUCT.format(turns="n", pragma="")
+    wide, narrow = (core("floats", kernel(text, local=local)) for local in (64, 2))
+    assert wide == pytest.approx(4096 * 64 / lanes(), rel=0.1)
+    assert 4096 * 64 / lanes() < narrow <= 4096 * 64 * 1.1  # a loop for one work-item may have vectors of its own
+
+
+def test_the_part_that_fills_no_vector_counts_beside_vectors() -> None:
+    text = "size_t i = get_global_id(0); a[i] = sqrt(b[i]);"
+    whole = core("divides", kernel(text, local=4 * lanes(), items=4 * lanes() * 64))
+    broken = core("divides", kernel(text, local=4 * lanes() + 1, items=(4 * lanes() + 1) * 64))
+    assert broken - whole == pytest.approx(whole / 4, rel=0.2)  # one root more, as long as a vector's
+
+
+def test_branches_are_executed_as_often_as_data_let_them() -> None:
+    text = """size_t i = get_global_id(0);
+    if (i < {some}) {{ float s = 0; for (int j = 0; j < n; j++) s += a[i] / b[j]; a[i] = s; }}"""
+    some, all_ = (core("divides", kernel(text.format(some=some))) for some in (1024, 4096))
+    assert some == pytest.approx(all_ / 4, rel=0.1)
+
+
+def test_nested_loops_and_those_between_barriers() -> None:
+    text = """size_t l = get_local_id(0), i = get_global_id(0); float s = 0;
+    for (int t = 0; t < n; t++) {
+        tile[l] = b[t * 64 + l];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int j = 0; j < 16; j++)
+            s += a[i] * tile[j + t % 3];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    a[i] = s;"""
+    found = core("floats", kernel(text.replace("float s = 0;", "float s = 0; __local float tile[64];", 1)))
+    assert found == pytest.approx(4096 * 64 * 16 / lanes(), rel=0.2)
+
+
+def test_functions_that_are_called() -> None:
+    text = "size_t i = get_global_id(0); a[i] = {function}(b[i]);"
+    assert core("functions", kernel(text.format(function="exp"))) > 5 * 4096 / lanes()
+    assert core("functions", kernel(text.format(function="fabs"))) == 0
+    assert core("divides", kernel(text.format(function="sqrt"))) > 0
+
+
+def test_waits_are_those_of_sums_that_wait_for_themselves() -> None:
+    many = "size_t i = get_global_id(0); float s = a[i]; for (int j = 0; j < n; j++) s = s * b[i] + 1; a[i] = s;"
+    one_by_one = core("waits", kernel(many, local=8, items=8))
+    assert one_by_one == pytest.approx(64 * 4, rel=0.4)  # a multiply-add has its result after four cycles
+    assert core("waits", kernel("size_t i = get_global_id(0); a[i] = b[i];", local=8, items=8)) < one_by_one / 3
+
+
+def test_kernels_without_a_driver_s_code_have_none() -> None:
+    other = pm.Kernel(
+        OpenCLProgram("__kernel void k(__global float *a, int n) { a[n] = missing(n); }", "k", 64, 64,
+                      [Array("a", "float32", 128, is_output=True), Scalar("n", "int32")]),
+        {}, None, n=1,
+    )  # fmt: skip
+    with pytest.raises(pm.PerfmodelError):
+        core("slots", other.as_core_code())
+    assert core("known", kernel("a[get_global_id(0)] = 1;").as_compiled()) == 1
+    plain = pm.Kernel(kernel("a[get_global_id(0)] = 1;").program.as_opencl(), {}, None, n=64)
+    assert core("known", plain) == 0
+
+
+def test_each_instruction_has_its_line() -> None:
+    head = "__kernel void k(__global float *a, __global const float *b)\n"
+    source = f"{head}{{\n size_t i = get_global_id(0);\n a[i] =\n exp(b[i]);\n}}\n"
+    made = driver_code(source, "k", ())
+    assert made is not None
+    found = functions(made.binary)["k"]
+    assert {each.line for each in found} <= {0, *range(1, 7)}
+    assert any("exp" in each.callee and each.line == 5 for each in found)
+    stores = [each for each in found if each.stores and "rsp" not in each.stores and each.line in (4, 5)]
+    assert stores
+    assert all(each.addressed for each in stores)
+    assert not any(each.callee.startswith("__emutls") for each in found)
+
+
+def test_counts_of_core_code_are_those_of_the_compiled_kernel_beside_it() -> None:
+    made = kernel(PRODUCT.format(turns="n", pragma=""))
+    for name in ("f_op_float32_madd", "f_mem_access_global_load_float32"):
+        assert np.allclose(pm.feature(name).eval(made), pm.feature(name).eval(made.as_compiled()))
