@@ -21,17 +21,21 @@ import numpy as np
 
 import perfmodel as pm
 from perfmodel.basics.errors import CalibrationError
+from perfmodel.basics.json_values import plain
 from perfmodel.device import find_device
 from perfmodel.device.processor import Processor
 from perfmodel.device.processor_here import facts_here
 from perfmodel.measuring.store import Store
-from perfmodel.models.cpu import BOUNDS, Cpu, model_of
+from perfmodel.models.cpu import Cpu, bounds_on, model_of
 from perfmodel.recipes.recipe import recipe
 from perfmodel.recipes.running import kernels_of
 
 LEAST_S = 20e-6
 OF_CODE = re.compile(r"p_core_\w+|p_ports")
 SCORES = 401
+XEON = 2, 4.1e9
+"""Cores and clock of the processor whose calibration comes along."""
+BOUNDS = bounds_on(*XEON)
 
 
 def extended(base: dict[str, Any]) -> dict[str, Any]:
@@ -46,12 +50,14 @@ def extended(base: dict[str, Any]) -> dict[str, Any]:
         content["model"]["output"], model_of(known), parameters=content["model"]["parameters"], meanings=meanings
     )
     content["model"]["meanings"] = {name: meaning.as_json() for name, meaning in model.meanings.items()}
-    new = [name for name in model.parameters if name not in base["parameters"]]
-    order = [*base["parameters"], *new]
-    content["parameters"] |= {name: BOUNDS[name]["value"] for name in new}
-    content["stderr"] |= dict.fromkeys(new, 0.0)
+    order = list(model.parameters)
+    places = [order.index(name) for name in base["parameters"]]
+    content["parameters"] = {
+        name: base["parameters"][name] if name in base["parameters"] else BOUNDS[name]["value"] for name in order
+    }
+    content["stderr"] = {name: base["stderr"].get(name, 0.0) for name in order}
     covariance = np.zeros((len(order), len(order)))
-    covariance[: len(base["parameters"]), : len(base["parameters"])] = np.array(base["covariance"], dtype=np.float64)
+    covariance[np.ix_(places, places)] = np.array(base["covariance"], dtype=np.float64)
     content["covariance"] = covariance.tolist()
     return content
 
@@ -69,7 +75,7 @@ def main() -> None:
     if facts is None:
         raise CalibrationError("the system does not tell this machine's processor; run this where it does")
     begun = extended(json.loads(arguments.base.read_text(encoding="utf-8")))
-    arguments.out.write_text(json.dumps(begun), encoding="utf-8")
+    arguments.out.write_text(json.dumps(plain(begun)), encoding="utf-8")
     here = pm.Calibration.load(arguments.out).on(facts)
     ratios = {
         name: here.parameters[name] / begun["parameters"][name]
@@ -85,17 +91,14 @@ def main() -> None:
         order = np.random.default_rng(0).permutation(len(kernels))[:: arguments.part]
         some = [kernels[number].as_core_code() for number in sorted(order)]
         table = pm.measure(some, here.model, device=device, store=times, protocol=chosen.protocol, progress=False)
-    table = table[(table[chosen.output] >= LEAST_S) & (table["f_core_known"] > 0)]
-    given = {
-        name: {"value": here.parameters[name], "min": 0.0} | ({"max": 8.0, "min": 1.0} if name == "p_ports" else {})
-        if OF_CODE.fullmatch(name)
-        else here.parameters[name]
-        for name in here.parameters
-    }
+    table = table[(table[chosen.output] >= LEAST_S) & (table[here.model.columns["f_core_known"]] > 0)]
+    given: dict[str, Any] = dict(here.parameters)
+    for name, ratio in ratios.items():
+        given[name] = {bound: value * ratio for bound, value in BOUNDS[name].items()}
     fitted = here.model.fit(table, parameters=given, residuals="logarithmic")
     print(fitted)
     written = merged(begun, fitted, ratios)
-    arguments.out.write_text(json.dumps(written), encoding="utf-8")
+    arguments.out.write_text(json.dumps(plain(written)), encoding="utf-8")
     print(pm.Calibration.load(arguments.out).on(facts).held_out)
 
 
@@ -103,7 +106,7 @@ def merged(base: dict[str, Any], fitted: pm.Calibration, ratios: dict[str, float
     """Returns a calibration with prices of machine code that another processor has, so many times those of its own."""
     content: dict[str, Any] = json.loads(json.dumps(base))
     order = list(content["parameters"])
-    covariance = np.array(content["covariance"])
+    covariance = np.array(content["covariance"], dtype=np.float64)
     own = list(fitted.parameters)
     for name, ratio in ratios.items():
         content["parameters"][name] = fitted.parameters[name] / ratio
@@ -115,9 +118,22 @@ def merged(base: dict[str, Any], fitted: pm.Calibration, ratios: dict[str, float
     content["covariance"] = covariance.tolist()
     content["ranges"] |= {name: each for name, each in fitted.as_json()["ranges"].items() if name.startswith("f_core_")}
     content["undetermined"] += [each for each in fitted.undetermined if OF_CODE.match(each)]
-    content["marks"] |= {name: mark for name, mark in fitted.marks.items() if OF_CODE.fullmatch(name)}
-    content["held_out_errors"] = together(content["held_out_errors"], fitted.as_json()["held_out_errors"])
+    # Bounds are of the processor that was measured.
+    marks = {name: mark.split(",")[0].rstrip(")") + ")" for name, mark in fitted.marks.items()}
+    content["marks"] |= {name: mark for name, mark in marks.items() if OF_CODE.fullmatch(name)}
+    content["held_out_errors"] = together(of_source(content["held_out_errors"]), fitted.as_json()["held_out_errors"])
     return content
+
+
+def of_source(errors: dict[str, Any]) -> dict[str, Any]:
+    """Returns the held-out errors without those of kernels that were counted as machine code."""
+    prices = [place for place, name in enumerate(errors["parameters"]) if OF_CODE.fullmatch(name)]
+    kept = [not any(row[place] for place in prices) for row in errors["elasticities"]]
+    found = {
+        key: [each for each, is_kept in zip(errors[key], kept, strict=True) if is_kept]
+        for key in ("elasticities", "counts", "errors")
+    }
+    return errors | found | {"count": round(sum(found["counts"]))}
 
 
 def together(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
@@ -126,7 +142,9 @@ def together(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
 
     def rows(part: dict[str, Any]) -> list[list[float]]:
         places = {name: place for place, name in enumerate(part["parameters"])}
-        return [[row[places[name]] if name in places else 0.0 for name in names] for row in part["elasticities"]]
+        return [
+            [round(row[places[name]], 4) if name in places else 0.0 for name in names] for row in part["elasticities"]
+        ]
 
     counts = left["count"], right["count"]
     scores = np.sort(

@@ -58,9 +58,9 @@ WIDE = {
 FUNCTIONS = _named("float32", "exp log pow sin cos tanh")
 WHOLE = ("int32", "uint32")
 SIDE_BY_SIDE = ("slots", "loads", "stores", "floats", "shuffles", "transfers", "divides", "products", "waits")
-"""What goes on at the same time in a core, by the words of ``f_core_…``."""
+"""All of this goes on in a core at the same time, by the words of ``f_core_…``."""
 BY_ITSELF = ("gathers", "masked", "atomics", "functions", "calls")
-"""What keeps most of a core busy."""
+"""Each of these keeps most of a core busy."""
 MEASURED = """\
 group_sums turns:* tree:* index:wide,signed m:256,1024,4096 lsize_0:64 n:2^12,2^16,2^18
 records kind:* index:* bounce:* lsize_0:64 n:2^12,2^16,2^21
@@ -87,16 +87,26 @@ CYCLES = {
     "slots": 0.25, "loads": 0.6, "stores": 0.8, "floats": 0.6, "shuffles": 0.5, "transfers": 0.8, "divides": 1.0,
     "products": 1.0, "waits": 0.7, "gathers": 1.1, "masked": 18.0, "atomics": 15.0, "functions": 1.0, "calls": 10.0,
 }  # fmt: skip
-"""Cycles of a core for each of these, about, as other measurements have them; two cores of 3 GHz are begun with."""
+"""Cycles of a core for each of these, about, as others have measured them."""
+CLOCK = 3e9
+"""The clock in Hz of a processor that tells none."""
 BOUNDS: dict[str, dict[str, float]] = {
     "p_last": {"value": 1e-11, "min": 2e-12, "max": 1e-10},
     "p_memory": {"value": 5e-11, "min": 5e-12, "max": 3e-10},
     "p_branched": {"value": 1.5e-9, "min": 1e-9, "max": 4e-9},
-    **{f"p_core_{word}": {"value": cycles / 6e9, "min": 0.0} for word, cycles in CYCLES.items()},
     "p_ports": {"value": 2.7, "min": 1.0, "max": 8.0},
 }
 """Bounds are physical: 10 to 500 GB/s from the last cache and 3 to 200 GB/s from memory, in seconds a byte; 16 to 40
 clocks of two cores for a wrong guess, which every other branch is where half of the lanes take part."""
+
+
+def bounds_on(cores: float, clock: float) -> dict[str, dict[str, float]]:
+    """Returns where a fit begins on so many cores of such a clock in Hz, and what it may find: `BOUNDS`, and for the
+    units of cores a third to three times what they are known to take."""
+    seconds = {word: cycles / (cores * clock) for word, cycles in CYCLES.items()}
+    return BOUNDS | {
+        f"p_core_{word}": {"value": each, "min": each / 3, "max": each * 3} for word, each in seconds.items()
+    }
 
 
 def model_of(known: Processor) -> str:
@@ -218,7 +228,8 @@ class Cpu(Recipe):
 
     def fit_options(self, model: str, device: Device | None) -> Mapping[str, Any]:
         given = options(device)
-        return {**given, "parameters": {**given["parameters"], **BOUNDS}}
+        cores, clock = (device.compute_units, 1e6 * device.clock_mhz) if device else (1, CLOCK)
+        return {**given, "parameters": {**given["parameters"], **bounds_on(cores, clock or CLOCK)}}
 
     def label(self, kernel: Kernel) -> str:
         return LABELS[kernel.name]

@@ -56,7 +56,7 @@ OF_CODE = {
     "functions": "cycles of functions of vectors",
     "calls": "calls of other functions",
 }
-"""What parameters of machine code stand for, by the words of ``f_core_…``."""
+"""Parameters of machine code stand for these, by the words of ``f_core_…``."""
 
 
 def _cycles(words: str, name: str) -> Meaning:

@@ -22,7 +22,7 @@ BUILT = DiskCache("driver", most=4096, is_packed=True)
 
 @dataclass(frozen=True)
 class DriverCode:
-    """What a driver makes of a source.
+    """Holds the machine code that a driver makes of a source.
 
     Attributes:
         binary: in the driver's format, see `perfmodel.x86.object_code`.

@@ -42,7 +42,7 @@ _MOVING = re.compile(
 
 @dataclass
 class Part:
-    """What is known of one function: which loops go over work-items, and which loops of the source the others are.
+    """Tells of one function which loops go over work-items, and which loops of the source the others are.
 
     Attributes:
         is_kernel: whether it is the kernel itself rather than a function that it calls.
@@ -177,7 +177,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Turn:
-    """How a loop over work-items goes: in vectors or one by one, and the share of what there is to do that it does."""
+    """Tells how a loop over work-items goes: in vectors or one by one, and what share of all that is to do."""
 
     is_vector: bool
     share: float
@@ -228,7 +228,7 @@ def _lines(flow: Flow, head: int) -> set[tuple[str, int]]:
 
 
 class Executed:
-    """How often each block of a function is executed in a work-group, on average.
+    """Finds out how often each block of a function is executed in a work-group, on average.
 
     Args:
         once: how often the function is entered.
@@ -278,12 +278,13 @@ class Executed:
         once."""
         source, told = self.part.source, self.part.source.blocks[block]
         times = told.executions.of(turn.is_vector)
-        if self.part.is_kernel and told.is_met:
-            times /= self._pieces[block]
+        if self.part.is_kernel and told.meets_in is not None:
+            times /= self._pieces[told.meets_in]
         around = told.loops[told.loops.index(loop) + 1 :] if loop in told.loops else told.loops
         for written_out in around:
             times /= source.loops[written_out].trips(turn.is_vector)
         if loop is not None and inner is not None:
+            times /= self._outside(inner, loop, turn)
             copies = self.copies(inner, turn)
             trips = source.loops[loop].trips(turn.is_vector)
             if copies > 1:
@@ -300,16 +301,24 @@ class Executed:
 
     @cached_property
     def _pieces(self) -> dict[int, int]:
-        """How many pieces of code between barriers each block of the source is in: more than one where a loop with
-        barriers was written out."""
+        """The number of pieces of code between barriers that statements are in of each loop with barriers: several
+        where the loop was written out."""
+        source = self.part.source
         spread: dict[int, Counter[int | None]] = defaultdict(Counter)
         for number, candidates in self.part.candidates.items():
             over = self.part.turn(number)
-            for among in candidates:
-                if len(among) == 1:
-                    spread[among[0]][over] += 1
-        told = {block: sum(2 * n >= max(by.values()) for n in by.values()) for block, by in spread.items()}
-        return defaultdict(lambda: 1, told)
+            for each, among in zip(self.part.flow.blocks[number].instructions, candidates, strict=True):
+                likely = source.most_executed(among)
+                if likely is not None and not source.is_meeting(each.file, each.line):
+                    spread[likely][over] += 1
+        found: dict[int, int] = defaultdict(lambda: 1)
+        for block, by_piece in spread.items():
+            told = source.blocks[block]
+            loop = told.meets_in
+            if loop is not None and not told.is_test:  # which may stand before the loop as well
+                pieces = sum(2 * count >= max(by_piece.values()) for count in by_piece.values())
+                found[loop] = max(found[loop], pieces)
+        return found
 
     def _main(self, inner: int, loop: int, over: int | None, turn: Turn) -> int:
         """Returns the loop that does most of a source's loop, of those that do not lie in each other: the one with most
@@ -335,7 +344,19 @@ class Executed:
         told = self.part.source.loops[loop]
         trips, copies = told.trips(turn.is_vector), self.copies(main, turn)
         left = trips - floor(trips / copies) * copies
-        return told.begun.of(turn.is_vector) * left * turn.share / self.copies(inner, turn)
+        begun = told.begun.of(turn.is_vector) / self._outside(inner, loop, turn)
+        return begun * left * turn.share / self.copies(inner, turn)
+
+    def _outside(self, inner: int, loop: int, turn: Turn) -> float:
+        """Returns the iterations of the source's loops that were written out around a loop: it is there once for
+        each."""
+        outside = self.part.source.loops[loop].outer
+        for head in self.part.flow.around[inner][1:]:
+            around = self.part.matches.get(head)
+            if around in outside:
+                outside = outside[outside.index(around) + 1 :]
+                break
+        return prod(self.part.source.loops[each].trips(turn.is_vector) for each in outside)
 
     def copies(self, head: int, turn: Turn) -> int:
         """Returns how many iterations of the source one of a loop does: as often as most of its instructions are there,

@@ -1,4 +1,4 @@
-"""What machine code has to know of the source that it was made of: places, loops, and how often each is executed."""
+"""Holds what is known of the source of machine code: places, loops, and how often each statement is executed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEAR = 8
 
 
 class Executions(NamedTuple):
-    """How often something is executed in a work-group, on average: by work-items, and by vectors of them."""
+    """Counts how often a work-group executes something, on average: by work-items, and by vectors of them."""
 
     items: float
     vectors: float
@@ -30,13 +30,13 @@ class SourceBlock:
         places: file, line and column of each.
         loops: the numbers of those around it, the outermost first, but for those in which work-items meet.
         is_test: whether they are a loop's test or step, which stand on its line.
-        is_met: whether work-items meet in a loop around it.
+        meets_in: the innermost loop around them in which work-items meet; None where they meet in none.
     """
 
     places: tuple[tuple[str, int, int], ...]
     loops: tuple[int, ...]
     is_test: bool
-    is_met: bool
+    meets_in: int | None
     executions: Executions
 
 

@@ -29,7 +29,7 @@ UNITS: Mapping[str, str] = {
     "functions": "cycles of functions of vectors",
     "calls": "calls of other functions",
 }
-"""What a core has, each with what is counted of it."""
+"""The units of a core, each with what is counted of it."""
 CYCLES = frozenset(("divides", "gathers", "functions"))
 """The units whose operations differ, so that cycles are counted of them: those of one core of 2020."""
 _MASKED = re.compile(r"vp?maskmov")

@@ -23,7 +23,7 @@ VARIANT = "_ZGV"
 
 @dataclass(frozen=True)
 class Work:
-    """What a work-group takes of a core, on average.
+    """Holds the operations and cycles that a work-group takes of a core, on average.
 
     Attributes:
         units: operations of each unit, see `perfmodel.x86.units.UNITS`.

@@ -1,4 +1,4 @@
-"""What machine code takes of a core is compared with what kernels do by their source, whatever a driver makes of it."""
+"""Compares what machine code takes of a core with what kernels do by their source, whatever a driver makes of it."""
 
 from __future__ import annotations
 

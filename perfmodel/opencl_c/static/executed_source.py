@@ -106,7 +106,7 @@ def source_of(kernel: low.LoweredKernel, local_size: Iterable[int], executions: 
             places=tuple(dict.fromkeys(map(_place, _places(block)))),
             loops=unmet(nesting.of_blocks[block.number]),
             is_test=block.number in tests,
-            is_met=bool(met.intersection(nesting.of_blocks[block.number])),
+            meets_in=next((loop for loop in reversed(nesting.of_blocks[block.number]) if loop in met), None),
             executions=executions.get(block.number, NOTHING),
         )
         for block in walks.straights(kernel.body)
