@@ -155,8 +155,9 @@ chains   = vectors * (p_wait * {waiting(GROUPS["p_f32"])} + p_wait_whole * {wait
            + p_wait_div * {waiting(_named("float32", "div sqrt rsqrt"))} + p_wait_function * {waiting(FUNCTIONS)})
 known    = f_core_known
 issued   = overlap({", ".join(f"p_core_{word} * f_core_{word}" for word in SIDE_BY_SIDE)}, p_ports)
-code     = busy * (issued + {" + ".join(f"p_core_{word} * f_core_{word}" for word in BY_ITSELF)})
-core     = known * code + (1 - known) * (overlap(compute + moves, divide, chains, p_within) + apart)
+code     = known * busy * (issued + {" + ".join(f"p_core_{word} * f_core_{word}" for word in BY_ITSELF)})
+counted  = (1 - known) * (overlap(compute + moves, divide, chains, p_within) + apart)
+core     = code + counted
 second   = p_second * f_mem_missed_keeps:{first}_{width}
 last     = p_last * f_mem_missed_keeps:{second}_{width}
 memory   = p_memory * f_mem_missed_keeps:{last}_{width}

@@ -119,13 +119,14 @@ TERMS: dict[str, Meaning] = {
     "moves": Meaning("loads and stores of vectors, from global, local and private memory, and barriers"),
     "chains": Meaning("operations that wait for their own result"),
     "known": Meaning("1 where the driver's machine code is known, and 0 where the source is counted in its place"),
-    "issued": Meaning(
-        "instructions of machine code, units that they keep busy, and waits for results, which overlap",
-        {"{:si} loads": "f_core_loads", "{:si} stores": "f_core_stores"},
+    "issued": Meaning("instructions of machine code, units that they keep busy, and waits for results, which overlap"),
+    "code": Meaning(
+        "what machine code takes of the busiest core",
+        {"{:si} instructions": "f_core_slots", "{:si} loads": "f_core_loads", "{:si} stores": "f_core_stores"},
         "fewer instructions would help: values that are loaded once, and work-items side by side along the first axis "
         "that access elements side by side, by indices of type size_t",
     ),
-    "code": Meaning("what machine code takes of the busiest core"),
+    "counted": Meaning("what the source says of the busiest core, where there is no machine code"),
     "core": Meaning(
         "what cores do by themselves: operations, loads and stores, divisions and waits, which overlap, and lanes apart"
     ),
