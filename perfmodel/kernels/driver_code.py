@@ -10,9 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 from perfmodel.basics.disk_cache import DiskCache
-from perfmodel.basics.errors import DeviceError, KernelError
+from perfmodel.basics.errors import DeviceError
 from perfmodel.basics.version import VERSION
 from perfmodel.device.device import Device, find_device
+from perfmodel.kernels.driver_builds import built
 
 LINES = "-gline-tables-only"
 """An option with which Intel's compiler tells which line each instruction comes from, and changes nothing else."""
@@ -55,11 +56,10 @@ def driver_code(source: str, name: str, options: tuple[str, ...]) -> DriverCode 
 
 
 def _built(device: Device, source: str, name: str, options: Sequence[str]) -> DriverCode | None:
-    try:
-        binary, log = device.session().binary(source, name, (*options, LINES))
-    except (DeviceError, KernelError):
+    made = built(device.key, source, name, (*options, LINES))
+    if made is None:
         return None
-    return DriverCode(binary, {each["name"]: int(each["lanes"]) for each in _VECTORIZED.finditer(log)})
+    return DriverCode(made.binary, {each["name"]: int(each["lanes"]) for each in _VECTORIZED.finditer(made.log)})
 
 
 def _plain(made: DriverCode | None) -> Any:
