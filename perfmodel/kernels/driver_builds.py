@@ -37,7 +37,7 @@ def built(device: str, source: str, name: str, options: Sequence[str]) -> Built 
     command = [sys.executable, "-P", "-m", __name__]
     try:
         done = subprocess.run(command, input=request, capture_output=True, text=True, timeout=MOST_SECONDS, check=False)
-        found = json.loads(done.stdout)
+        found = json.loads(done.stdout.rpartition("\n")[2])  # behind what drivers may say
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
     return Built(base64.b64decode(found["binary"]), found["log"]) if found else None
@@ -55,7 +55,7 @@ def main() -> None:
         found = {"binary": base64.b64encode(binary).decode(), "log": log}
     except (DeviceError, KernelError):
         pass
-    json.dump(found, sys.stdout)
+    sys.stdout.write(f"\n{json.dumps(found)}")
 
 
 if __name__ == "__main__":
