@@ -1,0 +1,65 @@
+"""Compares predictions by machine code, where it is known, with those by the source."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import perfmodel as pm
+from perfmodel.kernels.arguments import Argument, Array, Scalar
+from perfmodel.kernels.driver_code import intel_processor
+from perfmodel.kernels.opencl_program import OpenCLProgram
+
+SOURCE = """__kernel void sums(__global float *a, __global const float *b, int n) {
+    size_t i = get_global_id(0);
+    float s = 0;
+    for (int j = 0; j < n; j++)
+        s += b[j] * a[i];
+    a[i] = s;
+}"""
+
+
+@pytest.fixture(scope="module")
+def here() -> pm.Calibration:
+    if intel_processor() is None:
+        pytest.skip("Intel's driver for processors is not here")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pm.Calibration.shipped(device="cpu")
+
+
+def sums(n: int = 256) -> pm.Kernel:
+    arguments: list[Argument] = [
+        Array("a", "float32", 65536, is_output=True),
+        Array("b", "float32", "n"),
+        Scalar("n", "int32"),
+    ]
+    return pm.Kernel(OpenCLProgram(SOURCE, "sums", 65536, 64, arguments), {}, None, n=n)
+
+
+def test_this_machine_s_processor_is_predicted_by_machine_code(here: pm.Calibration) -> None:
+    by_code, by_source = here.predict(sums()), here.predict(sums().as_compiled())
+    assert by_code != by_source
+    assert by_code == here.predict(sums().as_core_code())
+
+
+def test_a_few_sizes_are_predicted_one_by_one_and_many_by_their_source(here: pm.Calibration) -> None:
+    few, many = np.arange(1, 5) * 64, np.arange(1, 33) * 64
+    one_by_one = [float(here.predict(sums(int(n)))) for n in few]
+    assert np.allclose(here.predict(sums(), n=few), one_by_one)
+    assert np.allclose(here.predict(sums(), n=many), here.predict(sums().as_compiled(), n=many))
+
+
+def test_processors_that_are_not_here_are_predicted_by_the_source(here: pm.Calibration) -> None:
+    other = pm.Calibration.shipped(device="intel-xeon-processor-0b3c4a")
+    if other.device["name"] == here.device["name"]:
+        pytest.skip("it is here")
+    assert other.predict(sums()) == other.predict(sums().as_compiled())
+
+
+def test_kernels_of_generators_are_predicted_as_fits_count_them(here: pm.Calibration) -> None:
+    collection = pm.KernelCollection(pm.ALL_GENERATORS)
+    (kernel,) = collection.generate_kernels(["scale_add", "dtype:float32", "stride:1", "lsize_0:256", "n:1048576"])[:1]
+    assert here.predict(kernel) == here.predict(kernel.as_compiled())
