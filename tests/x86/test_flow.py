@@ -1,0 +1,82 @@
+"""Compares loops of machine code with those that follow from reachability alone, and waits with chains by hand."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from perfmodel.x86.flow import Flow
+from perfmodel.x86.latencies import waits
+from perfmodel.x86.object_code import Instruction
+
+
+def instruction(name: str, address: int = 0, target: int | None = None, **more: object) -> Instruction:
+    given: dict[str, object] = {
+        "file": "", "line": 0, "column": 0, "reads": (), "writes": (), "loads": "", "stores": "", "addressed": (),
+        "bytes": 0, "callee": "",
+    } | more  # fmt: skip
+    return Instruction(address=address, name=name, target=target, **given)  # type: ignore[arg-type]
+
+
+def some_code(seed: int, blocks: int = 12) -> tuple[list[Instruction], dict[int, set[int]]]:
+    """Returns code of random jumps, and which block follows which."""
+    chance = random.Random(seed)
+    code, following = [], {}
+    for number in range(blocks):
+        code.append(instruction("nop", 10 * number))
+        target = chance.randrange(blocks)
+        kind = chance.choice(["jne", "jne", "jmp", "ret"]) if number < blocks - 1 else "ret"
+        code.append(instruction(kind, 10 * number + 5, 10 * target if kind != "ret" else None))
+        following[number] = {"jne": {number + 1, target}, "jmp": {target}, "ret": set[int]()}[kind]
+    return code, following
+
+
+def reached(start: int, following: dict[int, set[int]], without: int | None = None) -> set[int]:
+    found, waiting = set[int](), [start]
+    while waiting:
+        number = waiting.pop()
+        if number != without and number not in found:
+            found.add(number)
+            waiting += following[number]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_loops_follow_from_what_can_be_reached_without_what(seed: int) -> None:
+    code, following = some_code(seed)
+    live = reached(0, following)
+    loops: dict[int, set[int]] = {}
+    for latch in live:
+        for head in following[latch]:
+            if latch == head or latch not in reached(0, following, without=head):  # the head dominates the latch
+                body = {n for n in live if latch in reached(n, following, without=head)} | {head}
+                loops[head] = loops.get(head, set()) | body
+    targets = {0} | {t for n in live for t in following[n]}
+    flow = Flow(code)
+    # A block that nothing jumps to is cut all the same, as one ends before it.
+    assert set(flow.blocks) == live
+    assert targets <= live
+    assert {head: set(loop.blocks) for head, loop in flow.loops.items()} == loops
+    for number, around in flow.around.items():
+        assert set(around) == {head for head, body in loops.items() if number in body}
+
+
+def test_sums_wait_for_themselves_and_products_do_not() -> None:
+    total = instruction("vfmadd231ps", reads=("v0", "v1"), writes=("v0",), loads="[rax]", addressed=("rax",))
+    step = instruction("add", reads=("rax",), writes=("rax", "flags"))
+    assert waits([total, step])[1] == 4
+    alone = instruction("vmulps", reads=("v1", "v2"), writes=("v3",))
+    assert waits([alone, step])[1] <= 1
+    chased = instruction("mov", reads=("rax",), writes=("rax",), loads="[rax]", addressed=("rax",))
+    assert waits([chased])[1] == 5
+    divided = instruction("vdivps", reads=("v0", "v1"), writes=("v0",))
+    assert waits([divided])[1] > 2 * waits([total])[1]
+
+
+def test_what_is_stored_is_waited_for_by_who_loads_it() -> None:
+    load = instruction("vaddss", reads=("v1", "rdi"), writes=("v1",), loads="[rdi]", addressed=("rdi",))
+    store = instruction("vmovss", reads=("v1", "rdi"), stores="[rdi]", addressed=("rdi",))
+    elsewhere = instruction("vmovss", reads=("v1", "rdi"), stores="[rdi + 4]", addressed=("rdi",))
+    fresh = instruction("vxorps", writes=("v1",))
+    assert waits([fresh, load, store])[1] > waits([fresh, load, elsewhere])[1]
