@@ -137,27 +137,27 @@ def model_of(known: Processor) -> str:
 launch   = p_launch * f_sync_kernel_launch + p_wake * min(f_thread_groups - 1, 1)
            + p_group * f_thread_groups + p_start * min(f_thread_groups, 256)
 busy     = ceil(f_thread_groups / p_units) * p_units / f_thread_groups
+known    = f_core_known
+counted  = (1 - known) * busy
 full     = f_vector_steps_{width} * {lanes} / f_work_items
 single   = f_vector_steps_left_{width} * {lanes} / f_work_items
 left     = p_left * single
-vectors  = busy * (full + left)
+vectors  = counted * (full + left)
 compute  = vectors * (p_mask * f_branch_if_masked_{vector} + p_turn * f_branch_loop_masked_{vector}
            + {operations(STRAIGHT)})
-divide   = busy * (full + {DIVIDED_AT_ONCE} / {lanes} * single) * ({operations(DIVIDED)})
-apart    = busy * ({lanes} * full + left) * (p_gather * {moved("load_gathered")}
+divide   = counted * (full + {DIVIDED_AT_ONCE} / {lanes} * single) * ({operations(DIVIDED)})
+apart    = counted * ({lanes} * full + left) * (p_gather * {moved("load_gathered")}
            + p_scatter * {moved("store_gathered")}
            + p_narrow * ({moved("load_narrow")} + {moved("store_narrow")})
            + p_branched * f_mem_lanes_branched_{width})
-barriers = busy * p_barrier * f_sync_barrier_local
+barriers = counted * p_barrier * f_sync_barrier_local
 moves    = vectors * (p_uniform * ({moved("load_uniform")} + {moved("store_uniform")})
            + p_load * {moved("load_unit")} + p_store * {moved("store_unit")}) + barriers
 chains   = vectors * (p_wait * {waiting(GROUPS["p_f32"])} + p_wait_whole * {waiting(WHOLE)}
            + p_wait_div * {waiting(_named("float32", "div sqrt rsqrt"))} + p_wait_function * {waiting(FUNCTIONS)})
-known    = f_core_known
 issued   = overlap({", ".join(f"p_core_{word} * f_core_{word}" for word in SIDE_BY_SIDE)}, p_ports)
 code     = known * busy * (issued + {" + ".join(f"p_core_{word} * f_core_{word}" for word in BY_ITSELF)})
-counted  = (1 - known) * (overlap(compute + moves, divide, chains, p_within) + apart)
-core     = code + counted
+core     = code + overlap(compute + moves, divide, chains, p_within) + apart
 second   = p_second * f_mem_missed_keeps:{first}_{width}
 last     = p_last * f_mem_missed_keeps:{second}_{width}
 memory   = p_memory * f_mem_missed_keeps:{last}_{width}
@@ -166,7 +166,7 @@ stored   = p_store_second * f_mem_missed_store_jumps_keeps:{first}_{width}
 pages    = p_page * min(f_mem_missed_block:{PAGE}_keeps:{PAGES * PAGE}_{width} / {PAGE},
                         f_mem_missed_jumps_keeps:{second}_{width})
 jumps    = p_jump * {jumped(last)} + p_apart * f_mem_missed_waits_keeps:{last}_{width}
-alone    = (1 - known) * (p_atomic * f_mem_access_global_atomic + p_pixel * busy * f_mem_access_global_load_tag:image)
+alone    = (1 - known) * p_atomic * f_mem_access_global_atomic + p_pixel * counted * f_mem_access_global_load_tag:image
 launch + alone + overlap(core, second + last + memory + stored + pages + jumps, p_overlap)
 """
 

@@ -126,7 +126,7 @@ TERMS: dict[str, Meaning] = {
         "fewer instructions would help: values that are loaded once, and work-items side by side along the first axis "
         "that access elements side by side, by indices of type size_t",
     ),
-    "counted": Meaning("what the source says of the busiest core, where there is no machine code"),
+    "counted": Meaning("the same, where the source is counted as there is no machine code, and else 0"),
     "core": Meaning(
         "what cores do by themselves: operations, loads and stores, divisions and waits, which overlap, and lanes apart"
     ),

@@ -209,6 +209,7 @@ FORMS: dict[str, Callable[[pm.Kernel], pm.Kernel]] = {
     "with_transfers": lambda kernel: kernel.with_transfers(),
     "with_budget": lambda kernel: kernel.with_budget(2),
     "as_machine_code": lambda kernel: kernel.as_machine_code(),
+    "as_core_code": lambda kernel: kernel.as_core_code(),
     "with_name": lambda kernel: kernel.with_name("mine"),
     "with_one_access": lambda kernel: kernel.with_one_access("load a"),
 }

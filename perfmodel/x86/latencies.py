@@ -36,12 +36,13 @@ def cycles_of(name: str, is_load: bool) -> float:
 
 def waits(code: Sequence[Instruction], passes: int = 3) -> tuple[float, float]:
     """Returns the cycles of the longest chain of one pass through some code, where each register is there at its
-    beginning, and how many each further pass adds, as it waits for the one before."""
+    beginning, and how many each further pass adds at most to a value, as it waits for the one before."""
     ready: dict[str, float] = {}
     stored: dict[str, float] = {}
-    ends: list[float] = []
-    for _ in range(passes):
-        end = 0.0
+    longest = 0.0
+    before: dict[str, float] = {}
+    for number in range(passes):
+        before = ready | stored
         for each in code:
             values = [register for register in each.reads if register not in each.addressed]
             start = max((ready.get(register, 0.0) for register in values), default=0.0)
@@ -53,6 +54,7 @@ def waits(code: Sequence[Instruction], passes: int = 3) -> tuple[float, float]:
                 ready[register] = done
             if each.stores:
                 stored[each.stores] = done + (SPILLED if "rsp" in each.stores else FORWARDED)
-            end = max(end, done)
-        ends.append(end)
-    return ends[0], (ends[-1] - ends[0]) / (passes - 1) if passes > 1 else 0.0
+            if not number:
+                longest = max(longest, done)
+    carried = max((done - before[value] for value, done in (ready | stored).items() if value in before), default=0.0)
+    return longest, carried if passes > 1 else 0.0

@@ -81,10 +81,14 @@ def functions(binary: bytes) -> Functions:
     Raises:
         ValueError: it holds no machine code.
     """
-    from elftools.elf.elffile import ELFFile  # slow to import, and only for this
+    from elftools.common.exceptions import ELFError  # slow to import, and only for this
+    from elftools.elf.elffile import ELFFile
 
-    held = ELFFile(BytesIO(binary)).get_section_by_name(OBJECT)
-    elf = ELFFile(BytesIO(binary if held is None else held.data()))
+    try:
+        held = ELFFile(BytesIO(binary)).get_section_by_name(OBJECT)
+        elf = ELFFile(BytesIO(binary if held is None else held.data()))
+    except ELFError as error:
+        raise ValueError("the binary is no ELF file") from error
     section = next((each for name in CODE if (each := elf.get_section_by_name(name)) is not None), None)
     symbols = elf.get_section_by_name(".symtab")
     if section is None or symbols is None:
@@ -243,8 +247,22 @@ def _instruction(raw: Any, place: tuple[str, int, int], callee: str) -> Instruct
     reads, writes = names
     if _CLEARING.fullmatch(raw.mnemonic) and len(set(raw.op_str.replace(" ", "").split(","))) == 1:
         reads = ()
+    file, line, column = place
     return Instruction(
-        raw.address, raw.mnemonic, *place, reads, writes, loads, stores, addressed, bytes_, target, callee, constant
+        address=raw.address,
+        name=raw.mnemonic,
+        file=file,
+        line=line,
+        column=column,
+        reads=reads,
+        writes=writes,
+        loads=loads,
+        stores=stores,
+        addressed=addressed,
+        bytes=bytes_,
+        target=target,
+        callee=callee,
+        constant=constant,
     )
 
 

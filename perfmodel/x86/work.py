@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -45,10 +46,12 @@ def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> W
         ValueError: there is no such kernel in the binary.
     """
     code = functions(binary)
-    variant = next((name for name in code if name.startswith(VARIANT) and name.endswith(f"_{source.name}")), None)
-    meets = variant is not None
+    variant = next(
+        (name for name in code if re.fullmatch(rf"{VARIANT}[a-zA-Z0-9]+_{re.escape(source.name)}", name)), None
+    )
+    meets = variant is not None or bool(source.meetings)
     goes_in_vectors = is_vectorized and source.local_size[0] >= lanes
-    if meets:
+    if variant is not None:
         goes_in_vectors = is_vectorized and source.local_size[0] % lanes == 0
     entry = variant if variant is not None and goes_in_vectors else source.name
     if entry not in code or not code[entry]:
