@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from perfmodel.counting.counts import CoreWork, KernelCounts
-from perfmodel.features.memory_access import Floats, Sizes
+from perfmodel.features.issue import CodeFeature
 from perfmodel.vocabulary.feature_name import FeatureName, Word
-from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, only_word
+from perfmodel.vocabulary.named_features import FeatureFamily, only_word
 from perfmodel.x86.units import CYCLES, UNITS
 
 QUANTITIES: dict[str, tuple[str, Callable[[CoreWork], float]]] = {
@@ -21,7 +21,7 @@ QUANTITIES: dict[str, tuple[str, Callable[[CoreWork], float]]] = {
 """The words of names: each with its unit, and how machine code says it."""
 
 
-class CoreFeature(CountedFeature):
+class CoreFeature(CodeFeature):
     """A number that says what a unit of a processor's cores has to do, 0 where machine code is not known: that of
     kernels in OpenCL C is, as Intel's driver makes it, where it is here (see `perfmodel.Kernel.as_core_code`).
 
@@ -29,17 +29,10 @@ class CoreFeature(CountedFeature):
     nothing else takes time; ``known`` is 1 where all of this is known. All are sums over the launch's work-groups.
     """
 
-    of_compiled = True
+    quantities = QUANTITIES
 
-    def __init__(self, name: FeatureName, word: str) -> None:
-        super().__init__(name)
-        self.word = word
-        self.unit, _ = QUANTITIES[word]
-
-    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        _, told = QUANTITIES[self.word]
-        found: Floats = 0.0 * counts.work_items(sizes) + (0.0 if counts.core is None else told(counts.core))
-        return found
+    def told(self, counts: KernelCounts) -> CoreWork | None:
+        return counts.core
 
 
 class CoreFamily(FeatureFamily):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
 
 from perfmodel.counting.counts import Issue, KernelCounts
 from perfmodel.features.memory_access import Floats, Sizes
@@ -18,7 +20,31 @@ QUANTITIES: dict[str, tuple[str, Callable[[Issue], float]]] = {
 """The words of names: each with its unit, and how machine code says it."""
 
 
-class IssueFeature(CountedFeature):
+class CodeFeature(CountedFeature):
+    """A number that machine code says, 0 where it is not known.
+
+    Attributes:
+        quantities: the words of names, each with its unit, and how what is known of the code says it.
+    """
+
+    of_compiled = True
+    quantities: ClassVar[Mapping[str, tuple[str, Callable[[Any], float]]]]
+
+    def __init__(self, name: FeatureName, word: str) -> None:
+        super().__init__(name)
+        self.unit, self._of = self.quantities[word]
+
+    @abstractmethod
+    def told(self, counts: KernelCounts) -> Any:
+        """Returns what is known of the code; None for nothing."""
+
+    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
+        told = self.told(counts)
+        found: Floats = 0.0 * counts.work_items(sizes) + (0.0 if told is None else self._of(told))
+        return found
+
+
+class IssueFeature(CodeFeature):
     """A number that says what is issued, 0 where machine code is not known: that of kernels in CUDA C++ and PTX is,
     as compiled, where NVIDIA's assembler and disassembler are installed.
 
@@ -28,17 +54,10 @@ class IssueFeature(CountedFeature):
     ``known`` is 1 where all of this is known.
     """
 
-    of_compiled = True
+    quantities = QUANTITIES
 
-    def __init__(self, name: FeatureName, word: str) -> None:
-        super().__init__(name)
-        self.word = word
-        self.unit, _ = QUANTITIES[word]
-
-    def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
-        _, told = QUANTITIES[self.word]
-        found: Floats = 0.0 * counts.work_items(sizes) + (0.0 if counts.issue is None else told(counts.issue))
-        return found
+    def told(self, counts: KernelCounts) -> Issue | None:
+        return counts.issue
 
 
 class IssueFamily(FeatureFamily):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from perfmodel.basics.errors import CountingError, PerfmodelError
+from perfmodel.basics.errors import PerfmodelError
 from perfmodel.counting.counts import CoreWork, KernelCounts
-from perfmodel.kernels.compiled import as_compiled
-from perfmodel.kernels.derived_program import DerivedProgram
+from perfmodel.kernels.counted_at_numbers import CountedAtNumbers
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import EmulatesItself, Program
 from perfmodel.kernels.transfers import WithTransfers
@@ -30,35 +28,16 @@ def as_core_code(program: Program) -> Program:
     return CoreCode.of(program)
 
 
-class CoreCode(DerivedProgram[Program]):
+class CoreCode(CountedAtNumbers[Program]):
     """A program counted in this form, see `perfmodel.Kernel.as_core_code`, and launched as it is."""
-
-    is_of_compiler = True
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self._work: dict[tuple[tuple[str, Any], ...], CoreWork | None] = {}
 
-    @cached_property
-    def compiled(self) -> Program:
-        return as_compiled(self.program)
-
-    @property
-    def deciding(self) -> tuple[str, ...]:
-        return tuple(name for name in self.arguments if name not in self.sizes)
-
-    def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
-        """True: there are no counts for all sizes."""
-        return True
-
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
-        known = dict(at or {})
-        if missing := [name for name in self.sizes if name not in known]:
-            raise CountingError(
-                f"kernel {self.name!r} is counted as machine code, at sizes that are numbers; give {', '.join(missing)}"
-            )
-        own = {name: value for name, value in known.items() if name in (*self.sizes, *self.compiled.deciding)}
-        counts = self.compiled.counts_for(subgroup_size, own or None)
+        known = self.numbers(at)
+        counts = self.compiled_counts(subgroup_size, known)
         return replace(counts, core=self.work_at(known, self.as_opencl()))
 
     def work_at(self, values: Mapping[str, Any], program: OpenCLProgram) -> CoreWork | None:
@@ -71,9 +50,6 @@ class CoreCode(DerivedProgram[Program]):
             except (PerfmodelError, ValueError):
                 self._work[key] = None
         return self._work[key]
-
-    def as_opencl(self) -> OpenCLProgram:
-        return self.compiled.as_opencl()
 
 
 def _work(program: OpenCLProgram, values: Mapping[str, Any]) -> CoreWork | None:

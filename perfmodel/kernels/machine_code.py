@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perfmodel.basics.errors import CountingError, PerfmodelError
+from perfmodel.basics.errors import PerfmodelError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.arguments import LocalArray
-from perfmodel.kernels.compiled import as_compiled
-from perfmodel.kernels.derived_program import DerivedProgram
+from perfmodel.kernels.counted_at_numbers import CountedAtNumbers
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import EmulatesItself, Program
@@ -37,38 +35,22 @@ def as_machine_code(program: Program) -> Program:
     return MachineCode.of(program)
 
 
-class MachineCode(DerivedProgram[Program]):
+class MachineCode(CountedAtNumbers[Program]):
     """A program counted as machine code, see `perfmodel.Kernel.as_machine_code`, and launched as it is."""
-
-    is_of_compiler = True
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self._made: dict[tuple[tuple[str, Any], ...], PtxProgram | None] = {}
 
-    @cached_property
-    def compiled(self) -> Program:
-        """The program as compiled, which is counted where it has no form in CUDA C++."""
-        return as_compiled(self.program)
-
-    @property
-    def deciding(self) -> tuple[str, ...]:
-        return tuple(name for name in self.arguments if name not in self.sizes)
-
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
-        known = dict(at or {})
-        if missing := [name for name in self.sizes if name not in known]:
-            raise CountingError(
-                f"kernel {self.name!r} is counted as machine code, at sizes that are numbers; give {', '.join(missing)}"
-            )
+        known = self.numbers(at)
         made = self.made_at(known)
         if made is not None:
             try:
                 return made.counts_for(subgroup_size, known)
             except PerfmodelError:  # such as addresses where nothing lies, in arrays of random contents
                 self._made[tuple(known.items())] = None
-        own = {name: value for name, value in known.items() if name in (*self.sizes, *self.compiled.deciding)}
-        return self.compiled.counts_for(subgroup_size, own or None)
+        return self.compiled_counts(subgroup_size, known)
 
     def made_at(self, values: Mapping[str, Any]) -> PtxProgram | None:
         """Returns the program in PTX at these arguments; None where it has no form in CUDA C++."""
@@ -81,13 +63,6 @@ class MachineCode(DerivedProgram[Program]):
             except PerfmodelError:
                 self._made[key] = None
         return self._made[key]
-
-    def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
-        """True: there are no counts for all sizes."""
-        return True
-
-    def as_opencl(self) -> OpenCLProgram:
-        return self.compiled.as_opencl()
 
 
 def machine_code(program: OpenCLProgram, launch: Launch) -> PtxProgram:

@@ -190,7 +190,7 @@ class OpenCLProgram(DeclaredProgram):
             self.is_compiled,
             {name: value for name, value in (at or {}).items() if name not in self.sizes},
             self.is_sampled,
-            max(self.budget, USUAL) if self.is_sampled else self.budget,  # there is nothing less to fall back on
+            self._allowed,
             ends_early,
         )
         local = [extent.polynomial().replaced(numbers) for extent in self.local_arguments]
@@ -219,8 +219,13 @@ class OpenCLProgram(DeclaredProgram):
             self.observed,
             {name: value for name, value in at.items() if name not in self.sizes},
             self.is_sampled,
-            max(self.budget, USUAL) if self.is_sampled else self.budget,
+            self._allowed,
         )
+
+    @property
+    def _allowed(self) -> float:
+        """The budget; of a sample no less than the usual one, as there is nothing less to fall back on."""
+        return max(self.budget, USUAL) if self.is_sampled else self.budget
 
     def _launched(self, at: Mapping[str, Any] | None) -> tuple[dict[str, Polynomial], Grid, dict[str, GlobalArray]]:
         """Returns the sizes that are numbers, and the grid and arrays of a launch with these."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from perfmodel.basics.errors import SourceError
-from perfmodel.basics.graphs import reached
+from perfmodel.basics.graphs import dominates, immediate_dominators, reached
 from perfmodel.ptx.inlining import Kernel
 from perfmodel.ptx.syntax import Guard, Instruction, Label, Operand, Symbol
 
@@ -73,9 +72,9 @@ class ControlFlow:
         forward = [[s for s in block.successors if s != EXIT] for block in self.blocks]
         backward = [*(list(b) for b in predecessors), [b.number for b in self.blocks if EXIT in b.successors]]
         after = [[count if s == EXIT else s for s in block.successors] for block in self.blocks]
-        self.dominators = _dominators(forward, predecessors, 0)
-        meeting = _dominators(backward, [*after, []], count)
-        self.meeting = [EXIT if found in (None, count) else found for found in meeting[:count]]
+        self.dominators = immediate_dominators(0, forward.__getitem__, predecessors.__getitem__)
+        meeting = immediate_dominators(count, backward.__getitem__, [*after, []].__getitem__)
+        self.meeting = [EXIT if (found := meeting.get(number, count)) == count else found for number in range(count)]
         self.loops = self._loops()
         self._around: list[tuple[Loop, ...]] = [self._loops_around(number) for number in range(count)]
 
@@ -88,10 +87,7 @@ class ControlFlow:
         return tuple(sorted(found, key=lambda loop: -len(loop.blocks)))
 
     def dominates(self, above: int, below: int) -> bool:
-        at: int | None = below
-        while at is not None and at != above:
-            at = self.dominators[at] if at != 0 else None
-        return at == above
+        return dominates(self.dominators, above, below)
 
     def _loops(self) -> list[Loop]:
         ends: dict[int, list[int]] = {}
@@ -177,51 +173,3 @@ def _reached(blocks: list[Block]) -> list[Block]:
         block.number = numbers[block.number]
         block.successors = tuple(numbers[successor] for successor in block.successors)
     return kept
-
-
-def _dominators(forward: Sequence[Sequence[int]], backward: Sequence[Sequence[int]], start: int) -> list[int | None]:
-    """Returns the immediate dominator of each node; None where none is reached (Cooper, Harvey and Kennedy 2001).
-
-    Args:
-        forward, backward: the nodes behind and before each node.
-    """
-    order: list[int] = []
-    seen = {start}
-    stack = [(start, iter(forward[start]))]
-    while stack:
-        node, rest = stack[-1]
-        for successor in rest:
-            if successor not in seen:
-                seen.add(successor)
-                stack.append((successor, iter(forward[successor])))
-                break
-        else:
-            order.append(node)
-            stack.pop()
-    place = {node: number for number, node in enumerate(order)}
-    found: list[int | None] = [None] * len(forward)
-    found[start] = start
-    changed = True
-    while changed:
-        changed = False
-        for node in reversed(order[:-1]):
-            new: int | None = None
-            for before in backward[node]:
-                if before in place and found[before] is not None:
-                    new = before if new is None else _common(before, new, found, place)
-            if new is not None and found[node] != new:
-                found[node], changed = new, True
-    return found
-
-
-def _common(one: int, other: int, found: Sequence[int | None], place: dict[int, int]) -> int:
-    while one != other:
-        if place[one] < place[other]:
-            above = found[one]
-            assert above is not None
-            one = above
-        else:
-            above = found[other]
-            assert above is not None
-            other = above
-    return one

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from perfmodel.basics.graphs import reached
+from perfmodel.basics.graphs import dominates, immediate_dominators, reached
 from perfmodel.x86.object_code import JUMPS_ALWAYS, Instruction
 
 _ENDS = ("ret", "ud2", "hlt")
@@ -49,12 +49,12 @@ class Flow:
         for block in self.blocks.values():
             for number in block.following:
                 before[number].append(block.number)
-        dominators = self._dominators(before)
+        dominators = immediate_dominators(0, lambda number: self.blocks[number].following, before.__getitem__)
         bodies: dict[int, set[int]] = {}
         latches: dict[int, list[int]] = {}
         for block in self.blocks.values():
             for head in block.following:
-                if head in dominators[block.number]:
+                if dominates(dominators, head, block.number):
                     latches.setdefault(head, []).append(block.number)
                     body = bodies.setdefault(head, {head})
                     body |= reached([block.number], lambda n, h=head: () if n == h else before[n])  # type: ignore[misc]
@@ -80,53 +80,6 @@ class Flow:
     def outer(self, head: int) -> int | None:
         """Returns the loop around another one."""
         return next(iter(self.around[head][1:]), None)
-
-    def _dominators(self, before: dict[int, list[int]]) -> dict[int, set[int]]:
-        """Returns the blocks that each can't be reached without, itself included (as sets that shrink)."""
-        order = _reverse_postorder(self.blocks)
-        places = {number: place for place, number in enumerate(order)}
-        parent = {0: 0}
-
-        def meeting(left: int, right: int) -> int:
-            while left != right:
-                while places[left] > places[right]:
-                    left = parent[left]
-                while places[right] > places[left]:
-                    right = parent[right]
-            return left
-
-        changed = True
-        while changed:
-            changed = False
-            for number in order[1:]:
-                known = [each for each in before[number] if each in parent]
-                found = known[0]
-                for each in known[1:]:
-                    found = meeting(found, each)
-                if parent.get(number) != found:
-                    parent[number], changed = found, True
-        dominators: dict[int, set[int]] = {}
-        for number in order:
-            dominators[number] = {number} | (dominators[parent[number]] if number else set())
-        return dominators
-
-
-def _reverse_postorder(blocks: dict[int, Block]) -> list[int]:
-    """Returns the blocks so that each comes before those that follow it, but for ways back."""
-    order: list[int] = []
-    seen = {0}
-    stack = [(0, iter(blocks[0].following))]
-    while stack:
-        number, following = stack[-1]
-        for each in following:
-            if each not in seen:
-                seen.add(each)
-                stack.append((each, iter(blocks[each].following)))
-                break
-        else:
-            order.append(number)
-            stack.pop()
-    return order[::-1]
 
 
 def _cut(code: Sequence[Instruction]) -> list[Block]:

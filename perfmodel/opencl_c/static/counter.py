@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -83,13 +84,22 @@ def count_opencl(
         scalars or {},
         is_sampled,
     )
+    with counting(kernel.name, budget):
+        return counter.counts(ends_early)
+
+
+@contextmanager
+def counting(kernel: str, budget: float) -> Iterator[None]:
+    """Lets a kernel be counted within a budget.
+
+    Raises:
+        CountingError: isl refuses something, or the budget is used up.
+    """
     try:
-        with within_budget(kernel.name, budget):
-            return counter.counts(ends_early)
+        with within_budget(kernel, budget):
+            yield
     except isl.Error as error:
-        raise CountingError(
-            f"kernel {kernel.name!r} cannot be counted: {' '.join(str(error).split())[:200]}"
-        ) from error
+        raise CountingError(f"kernel {kernel!r} cannot be counted: {' '.join(str(error).split())[:200]}") from error
 
 
 MOST_FOOTPRINTS = 2_000_000

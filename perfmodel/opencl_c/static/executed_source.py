@@ -8,10 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-import islpy as isl
-
-from perfmodel.basics.errors import CountingError
-from perfmodel.counting.budget import within_budget
 from perfmodel.counting.counts import Executions as Counted
 from perfmodel.counting.domains import Region
 from perfmodel.counting.symbolic import Polynomial
@@ -20,7 +16,7 @@ from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.static.accesses import GlobalArray
 from perfmodel.opencl_c.static.branch_statistics import Observed
 from perfmodel.opencl_c.static.control_flow import Active
-from perfmodel.opencl_c.static.counter import StaticCounter
+from perfmodel.opencl_c.static.counter import StaticCounter, counting
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.x86.source import Executions, Source, SourceBlock, SourceLoop
@@ -50,13 +46,8 @@ def executed_source(
         CountingError: for what cannot be counted.
     """
     counter = _BlockCounter(kernel, grid, arrays, dict(statistics), lanes, at, observed, False, scalars, is_sampled)
-    try:
-        with within_budget(kernel.name, budget):
-            executions = counter.executions()
-    except isl.Error as error:
-        raise CountingError(
-            f"kernel {kernel.name!r} cannot be counted: {' '.join(str(error).split())[:200]}"
-        ) from error
+    with counting(kernel.name, budget):
+        executions = counter.executions()
     return source_of(kernel, grid.local_size, executions)
 
 

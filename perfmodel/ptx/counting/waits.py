@@ -315,7 +315,8 @@ class Waits:
     def _deciding(self, block: Block) -> Iterator[int]:
         """Yields the blocks above one whose conditions decide whether it is executed."""
         flow = self.code.flow
-        own, at = {block.number}, flow.dominators[block.number]
+        own = {block.number}
+        at: int | None = flow.dominators[block.number]
         while at is not None:
             if len(flow.blocks[at].successors) > 1 and flow.meeting[at] not in own:
                 yield at
