@@ -32,7 +32,8 @@ class CodeFeature(CountedFeature):
 
     def __init__(self, name: FeatureName, word: str) -> None:
         super().__init__(name)
-        self.unit, self._of = self.quantities[word]
+        self.word = word
+        self.unit, _ = self.quantities[word]
 
     @abstractmethod
     def told(self, counts: KernelCounts) -> Any:
@@ -40,7 +41,8 @@ class CodeFeature(CountedFeature):
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         told = self.told(counts)
-        found: Floats = 0.0 * counts.work_items(sizes) + (0.0 if told is None else self._of(told))
+        _, said = self.quantities[self.word]
+        found: Floats = 0.0 * counts.work_items(sizes) + (0.0 if told is None else said(told))
         return found
 
 

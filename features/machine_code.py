@@ -37,7 +37,7 @@ class MachineCodeFeature(NamedFeature):
     def __init__(self, name: FeatureName, word: str) -> None:
         super().__init__(name)
         self.word = word
-        self.unit, self._of = QUANTITIES[word]
+        self.unit, _ = QUANTITIES[word]
 
     def eval(self, knl: Kernel) -> float:
         kernel = as_kernel(knl)
@@ -45,7 +45,8 @@ class MachineCodeFeature(NamedFeature):
         try:
             code = _machine_code(kernel.program) if is_ptx else None
             if code is not None:
-                return float(self._of(code))
+                _, said = QUANTITIES[self.word]
+                return float(said(code))
             if self.word == REGISTERS:
                 return float(resources(kernel).registers or 0)
             why = "pip install 'perfmodel[nvidia]' adds NVIDIA's assembler" if is_ptx else "only CUDA and PTX have it"

@@ -152,7 +152,9 @@ def test_every_family_documents_itself_with_working_examples(family: object) -> 
     assert family.summary  # type: ignore[attr-defined]
     for example in family.examples:  # type: ignore[attr-defined]
         assert example.startswith(family.name)  # type: ignore[attr-defined]
-        assert callable(pm.feature(example).eval)
+        found = pm.feature(example)
+        assert callable(found.eval)
+        assert pickle.loads(pickle.dumps(found)).name == example
 
 
 @pytest.mark.parametrize("name", ["f_op_float32_madd", "f_mem_access_global_store_lstrides:{0:1}", "f_thread_groups"])
