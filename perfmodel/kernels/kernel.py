@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError, PerfmodelError
-from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, CountingWarning, KernelCounts
+from perfmodel.counting.counts import AccessCount
 from perfmodel.counting.usual_budget import USUAL
 from perfmodel.kernels.arguments import Argument
-from perfmodel.kernels.bound_kernel import BoundKernel
-from perfmodel.kernels.compiled import Compiled, as_compiled
-from perfmodel.kernels.core_code import CoreCode, as_core_code
-from perfmodel.kernels.machine_code import MachineCode, as_machine_code
+from perfmodel.kernels.compiled import as_compiled
+from perfmodel.kernels.core_code import as_core_code
+from perfmodel.kernels.counted_kernel import CountedKernel
+from perfmodel.kernels.machine_code import as_machine_code
 from perfmodel.kernels.opencl_file import opencl_program
-from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import EmulatesItself, Program
 from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.kernels.work_removal import with_each_access, with_one_access
 
-if TYPE_CHECKING:
-    from perfmodel.kernels.observing import Seen
 
-
-class Kernel(BoundKernel):
+class Kernel(CountedKernel):
     """A program bound to sizes and tags; immutable, hashable by content.
 
     Args:
@@ -262,145 +254,6 @@ class Kernel(BoundKernel):
             KernelError: for a budget that leaves nothing.
         """
         return Kernel(self.program.with_budget(budget), self.tags, None, **self._arguments)
-
-    def as_observed(self, arrays: Mapping[str, Any] | None = None, groups: str = "sample", seed: int = 0) -> Kernel:
-        """Returns the same kernel with statistics of what data decide in it, from emulating some of its work-groups.
-
-        So a kernel whose loops and branches depend on data can be counted, and predicted, without saying how.
-
-        Args:
-            arrays, groups, seed: see `perfmodel.emulate`.
-
-        Warns:
-            CountingWarning: beyond the budget (`with_budget`), some iterations of long loops stood for the others.
-        """
-        if isinstance(self.program, EmulatesItself):
-            return Kernel(self.program.as_observed(arrays, groups, seed), self.tags, None, **self._arguments)
-        seen = self._seen(arrays, groups, seed)
-        if seen.is_cut:
-            warnings.warn(
-                f"kernel {self.name!r} takes long in the work-groups that show what data decide, and some iterations "
-                "of its loops stood for the others; its counts are estimates; for more of them, give it a larger "
-                "budget (kernel.with_budget(10), --effort 10)",
-                CountingWarning,
-                stacklevel=2,
-            )
-        program = self.program.as_opencl().as_observed(seen.branches, touched=seen.touched).with_contents(arrays)
-        return Kernel(program, self.tags, None, **self._arguments)
-
-    def as_countable(self, arrays: Mapping[str, Any] | None = None) -> Kernel:
-        """Returns the kernel itself where its counts follow from its arguments, and else as it is observed on data.
-
-        With arrays, addresses that follow from their contents are observed, too. What is too much to be counted by its
-        source is returned as machine code, see `as_machine_code`.
-
-        Args:
-            arrays: as for `as_observed`.
-        """
-        if isinstance(self.program, EmulatesItself):
-            return self.as_observed(arrays) if arrays else self
-        if arrays and self._has_unknown_addresses():
-            return self.as_observed(arrays)
-        try:
-            try:
-                counts = super().counts_for(SUBGROUP_SIZE)
-                return self.as_observed(arrays) if arrays and counts.can_be_observed else self
-            except (DecidedByDataError, OutOfBudgetError):
-                seen = self.as_observed(arrays)
-                seen.counts_for(SUBGROUP_SIZE)
-                return seen
-        except CountingError:
-            if len(self.sizes) < len(self.program.sizes):
-                raise
-            plain = self.as_opencl()
-            program = plain.program.as_opencl().with_contents(arrays)
-            machine = Kernel(program, self.tags, None, **plain.bound).as_machine_code()
-            if not isinstance(machine.program, MachineCode) or machine.program.made_at(machine.bound) is None:
-                raise
-            return machine
-
-    def _has_unknown_addresses(self) -> bool:
-        """Returns whether neither counts for all sizes nor those at the kernel's own know all addresses, where that
-        shows before all is counted."""
-        with suppress(CountingError):
-            counts = self._counts_at_own_sizes_alone(SUBGROUP_SIZE)
-            return counts is not None and counts.can_be_observed
-        return False
-
-    def _seen(self, arrays: Mapping[str, Any] | None = None, groups: str = "sample", seed: int = 0) -> Seen:
-        """Returns what some work-groups show of branches and addresses."""
-        from perfmodel.kernels.observing import seen  # slow to import
-
-        return seen(self.as_opencl(), arrays, groups, seed)
-
-    def counts_for(self, subgroup_size: int | None = None) -> KernelCounts:
-        """Returns the counts with executions by sub-groups: for all sizes, or else for the kernel's own.
-
-        What data decide is seen in some work-groups that are emulated on random data, with a warning. What is not done
-        within the budget (`with_budget`) is seen so, too, and such counts are marked as sampled. Where accesses go that
-        follow from ids in no affine way is seen in some work-groups as well.
-
-        Raises:
-            CountingError: for what cannot be counted, as a size is open, or emulation fails.
-
-        Warns:
-            CountingWarning: data decide what the kernel does, or its counts are estimates.
-        """
-        try:
-            counts = super().counts_for(subgroup_size)
-        except (DecidedByDataError, OutOfBudgetError) as error:
-            return self._counts_as_seen(error, subgroup_size)
-        return self._with_addresses(counts) if counts.unknown_addresses else counts
-
-    def _with_addresses(self, counts: KernelCounts) -> KernelCounts:
-        """Returns counts with what emulated work-groups touch by accesses whose addresses ids decide."""
-        from perfmodel.kernels.observing import places  # slow to import
-        from perfmodel.kernels.touched import decided_by_ids  # slow to import
-
-        program = self.program.source if isinstance(self.program, Compiled) else self.program
-        if not isinstance(program, OpenCLProgram) or program.touched or len(self.sizes) < len(program.sizes):
-            return counts
-        key = tuple(self._arguments.items())
-        if key not in program.touched_at:
-            program.touched_at[key] = None
-            if decided_by_ids(program.lowered, counts):
-                with suppress(PerfmodelError):  # no harm is done where emulation fails
-                    program.touched_at[key] = places(self.as_opencl())
-        touched = program.touched_at[key]
-        return counts if touched is None else touched.counts(counts)
-
-    def _counts_as_seen(self, why: CountingError, subgroup_size: int | None) -> KernelCounts:
-        """Returns the counts with what emulated work-groups show of branches, in the place of an error's reason."""
-        source, is_sampled = self.program.as_opencl(), isinstance(why, OutOfBudgetError)
-        if len(self.sizes) < len(self.program.sizes) or source.is_sampled or (source.observed and not is_sampled):
-            raise why
-        if is_sampled and source is not self.program:  # of a Loopy program, its code may be counted at the own sizes
-            plain = BoundKernel(source, self.tags, None, **self._arguments)
-            with suppress(CountingError):
-                return replace(plain.counts_for(subgroup_size), transfers=isinstance(self.program, WithTransfers))
-        key = (is_sampled, *self._arguments.items())
-        if key not in source.samples:
-            try:
-                seen = self._seen()
-            except PerfmodelError:
-                raise why from None
-            source.samples[key] = source.as_observed({**seen.branches, **source.observed}, is_sampled, seen.touched)
-            said = (
-                f"kernel {self.name!r} takes too long to count, and a sample of work-groups showed how often its parts "
-                "are executed; its counts are estimates"
-                if is_sampled
-                else f"data decide what kernel {self.name!r} does, and work-groups with random data showed how often; "
-                "give data of your own by kernel.as_observed(arrays), or --arg NAME=FILE.npy"
-            )
-            cut = "; some iterations of its long loops stood for the others" if seen.is_cut else ""
-            warnings.warn(said + cut, CountingWarning, stacklevel=4)
-        seen_kernel = Kernel(source.samples[key], self.tags, None, **self._arguments)
-        counts = (
-            seen_kernel.counts_at(self.sizes, subgroup_size) if is_sampled else seen_kernel.counts_for(subgroup_size)
-        )
-        if isinstance(self.program, CoreCode):
-            counts = replace(counts, core=self.program.work_at(self.bound, source.samples[key]))
-        return replace(counts, transfers=isinstance(self.program, WithTransfers))
 
     def as_emulated(
         self, arrays: Mapping[str, Any] | None = None, groups: str | Sequence[Any] = "first", seed: int = 0
