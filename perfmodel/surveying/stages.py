@@ -164,9 +164,11 @@ class CaseStages:
 
     def _emulated(self) -> dict[str, Any]:
         found = emulate(self._plain, self.case.sampled, groups="sample", extrapolate=True)
+        # A race has one finding for each statement that takes part; here one says enough of each place.
+        by_place = {(each.kind, each.place): str(each) for each in reversed(found.findings)}
         return {
             "groups": len(found.emulated_groups),
-            "findings": [str(each) for each in found.findings[:MOST_FINDINGS]],
+            "findings": [*reversed(by_place.values())][:MOST_FINDINGS],
             "extrapolated": found.is_extrapolated,
         }
 

@@ -24,6 +24,12 @@ REFUSALS: list[tuple[str, tuple[str, ...], str]] = [
         "kernel.cl:3:9: variable length arrays are not supported in OpenCL; give the array a constant "
         "length, for instance by a macro",
     ),
+    (
+        "__kernel void k(__global int *a, size_t n) { a[n] = 1; }",
+        (),
+        "kernel.cl:1:41: 'size_t' (aka 'unsigned long') cannot be used as the type of a kernel parameter; give the "
+        "parameter a type of one size on all devices, such as ulong for size_t",
+    ),
     ("struct S { int a : 3; };", (), "kernel.cl:1:16: bit-fields are not supported in OpenCL; use shifts and masks"),
     (
         "int f(int x) { return x ? f(x - 1) : 0; }",

@@ -74,7 +74,11 @@ _REMEDIES = (
     (r"bit-fields are not supported", "use shifts and masks"),
     (r"variadic arguments are not allowed", "give every argument a parameter"),
     (r"pointers to functions|taking address of function", "call functions by their names"),
-    (_OF_THE_PROGRAM, "write __constant before it"),
+    (r"program scope variable must reside in", "write __constant before it"),
+    (
+        r"'\w+'.* cannot be used as the type of a kernel parameter",
+        "give the parameter a type of one size on all devices, such as ulong for size_t",
+    ),
     (r"call to '(\w+)' is ambiguous", "convert the arguments to the very types of one overload"),
 )
 
@@ -180,6 +184,7 @@ def _unit(text: Expanded, standard: str, has_single_constants: bool) -> Translat
 
 def _reason(message: str, at: str) -> str:
     """Returns clang's message about the text that begins with `at`, with a way out."""
+    message = message.replace("'__private ", "'")  # which nobody wrote
     for pattern, remedy in _REMEDIES:
         found = re.search(pattern, f"{message}\n{at}")
         if found:
