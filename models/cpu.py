@@ -59,7 +59,7 @@ FUNCTIONS = _named("float32", "exp log pow sin cos tanh")
 WHOLE = ("int32", "uint32")
 SIDE_BY_SIDE = ("slots", "loads", "stores", "floats", "shuffles", "transfers", "divides", "products", "waits")
 """All of this goes on in a core at the same time, by the words of ``f_core_…``."""
-BY_ITSELF = ("gathers", "masked", "atomics", "functions", "calls")
+BY_ITSELF = ("gathers", "masked", "atomics", "guesses", "functions", "calls")
 """Each of these keeps most of a core busy."""
 MEASURED = """\
 group_sums turns:* tree:* index:wide,signed m:256,1024,4096 lsize_0:64 n:2^12,2^16,2^18
@@ -85,7 +85,8 @@ vector_add n:2^24,2^26
 """Families that show what a compiler makes of ordinary code, and arrays that no cache holds."""
 CYCLES = {
     "slots": 0.25, "loads": 0.6, "stores": 0.8, "floats": 0.6, "shuffles": 0.5, "transfers": 0.8, "divides": 1.0,
-    "products": 1.0, "waits": 0.7, "gathers": 1.1, "masked": 18.0, "atomics": 15.0, "functions": 1.0, "calls": 10.0,
+    "products": 1.0, "waits": 0.7, "gathers": 1.1, "masked": 18.0, "atomics": 15.0, "guesses": 16.0,
+    "functions": 1.0, "calls": 10.0,
 }  # fmt: skip
 """Cycles of a core for each of these, about, as others have measured them."""
 CLOCK = 3e9

@@ -6,6 +6,10 @@ AVX-512, whose vectors have 16 lanes, has registers for masks, and instructions 
 have neither, so that masks are vectors among the other values, for which half as many registers are there. How much
 longer all this takes is what the families of the measurement set took on a Zen 3, beside what a Xeon's calibration
 says of it.
+
+Machine code is counted in whole instructions, however wide: their prices (``p_core_…``) scale with the instructions
+that a unit takes in a clock, where a fact tells. Divisions, gathers and functions are counted in cycles for vectors of
+eight lanes, more for wider ones.
 """
 
 from __future__ import annotations
@@ -73,15 +77,16 @@ SCALES: dict[str, str] = {
     "p_core_slots": ISSUED,
     "p_core_floats": F32,
     "p_core_loads": CLOCKS,
-    "p_core_stores": CLOCKS,
-    "p_core_shuffles": CLOCKS,
+    "p_core_stores": f"1 / ({CORES} * f_device_store_bandwidth)",
+    "p_core_shuffles": f"f_device_subgroup / ({CORES} * f_device_i32_lanes)",
     "p_core_transfers": CLOCKS,
-    "p_core_divides": CLOCKS,
+    "p_core_divides": f"1 / ({CORES} * f_device_divide_lanes)",
     "p_core_products": CLOCKS,
     "p_core_waits": CLOCKS,
-    "p_core_gathers": CLOCKS,
+    "p_core_gathers": f"1 / ({CORES} * f_device_gather_lanes)",
     "p_core_masked": CLOCKS,
     "p_core_atomics": CLOCKS,
-    "p_core_functions": CLOCKS,
+    "p_core_guesses": CLOCKS,
+    "p_core_functions": f"1 / ({CORES} * f_device_f32_lanes)",
     "p_core_calls": CLOCKS,
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 from perfmodel.modelling.meaning import Meaning, Physical
 from perfmodel.models.cpu_scales import SCALES
+from perfmodel.x86.units import UNITS
 
 GUIDE = "Intel's Optimization Reference Manual, Golden Cove"
 LOW, HIGH, CORES = 2.6, 4.2, 2
@@ -40,21 +41,11 @@ def _price(words: str, name: str, advice: str = "", per_clock: float | None = No
     )
 
 
+WITHOUT_PRICE = ("whole", "branches")
+"""What instructions outside of vectors, and branches that are guessed right, take is what all instructions take."""
 OF_CODE = {
-    "slots": "instructions of machine code",
-    "loads": "its loads",
-    "stores": "its stores",
-    "floats": "its floating-point operations, and products of whole numbers in vectors",
-    "shuffles": "its instructions that move lanes",
-    "transfers": "values between vectors and other registers",
-    "divides": "cycles of the unit that divides",
-    "products": "its products of whole numbers outside of vectors",
-    "waits": "cycles in which results are waited for",
-    "gathers": "cycles of instructions that gather lanes",
-    "masked": "stores of vectors under a mask",
-    "atomics": "atomics, on local memory as well",
-    "functions": "cycles of functions of vectors",
-    "calls": "calls of other functions",
+    **{word: f"{words}, in machine code" for word, words in UNITS.items() if word not in WITHOUT_PRICE},
+    "waits": "cycles in which machine code waits for results",
 }
 """Parameters of machine code stand for these, by the words of ``f_core_…``."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from perfmodel.kernels.driver_builds import built
 
 LINES = "-gline-tables-only"
 """An option with which Intel's compiler tells which line each instruction comes from, and changes nothing else."""
+TARGET = "CL_CONFIG_CPU_TARGET_ARCH"
+"""The environment variable by which Intel's compiler makes code for another processor than this machine's."""
 _VECTORIZED = re.compile(r'Kernel "(?P<name>\w+)" was successfully vectorized \((?P<lanes>\d+)\)')
 BUILT = DiskCache("driver", most=4096, is_packed=True)
 
@@ -44,14 +47,18 @@ def intel_processor() -> Device | None:
     return device if "Intel" in device.platform else None
 
 
-@lru_cache(maxsize=64)
 def driver_code(source: str, name: str, options: tuple[str, ...]) -> DriverCode | None:
-    """Returns the machine code of a source on this machine's processor; None where no driver is here that tells it, or
-    it does not compile."""
+    """Returns the machine code of a source on this machine's processor, or on the one that `TARGET` names; None where
+    no driver is here that tells it, or it does not compile."""
+    return _driver_code(source, name, options, os.environ.get(TARGET, ""))
+
+
+@lru_cache(maxsize=64)
+def _driver_code(source: str, name: str, options: tuple[str, ...], target: str) -> DriverCode | None:
     device = intel_processor()
     if device is None:
         return None
-    key = [VERSION, device.key, device.driver, source, name, options]
+    key = [VERSION, device.key, device.driver, target, source, name, options]
     return BUILT.kept(key, lambda: _built(device, source, name, options), _read, _plain)
 
 

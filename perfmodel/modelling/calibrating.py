@@ -155,9 +155,9 @@ def _held_out(
         "residuals": options.get("residuals", "relative"),
     }
     families, variants = [row.kernel for row in rows], [row.variant for row in rows]
-    parameters = result.parameters
-    found = left_out_errors(model.string, columns, times, families, variants, parameters, **posed)
-    return held_out_errors(found, model.string, columns, parameters)
+    return held_out_errors(
+        left_out_errors(model.string, columns, times, families, variants, result.parameters, **posed)
+    )
 
 
 def _residual_std(result: FitResult) -> float:

@@ -4,10 +4,12 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from numpy.typing import ArrayLike
 
 from perfmodel.basics.errors import CountingError
+from perfmodel.device.processor_here import facts_here
 from perfmodel.kernels.bound_kernel import whole_sizes
 from perfmodel.kernels.driver_code import intel_processor
 from perfmodel.kernels.kernel import Kernel
@@ -45,7 +47,7 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     are_few = max((size.size for size in numbers.values()), default=1) <= MOST_COMPILED
     if kind == "cpu":
         is_complete = len(here.sizes) >= len(program.sizes)
-        return kernel.as_core_code() if are_few and is_complete and _is_here(calibration) else form
+        return kernel.as_core_code() if are_few and is_complete and counts_core_code(calibration) else form
     if len(here.sizes) < len(program.sizes) or (program.observed and program.contents is None):
         return form  # where sizes are missing, or what was observed in another process
     if (are_few and _is_like_hopper(calibration)) or program.contents is not None or _is_seen(calibration, here):
@@ -53,13 +55,23 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     return form
 
 
-def _is_here(calibration: Fitted) -> bool:
+def counts_core_code(calibration: Fitted) -> bool:
     """Returns whether a calibration is of this machine's processor, for which a driver makes code here, and has prices
     of that."""
     if not any(name.startswith(OF_CODE) for name in calibration.model.features):
         return False
-    device = intel_processor()
-    return device is not None and device.name == calibration.device.get("name")
+    device, specification = intel_processor(), calibration.device.get("specification")
+    if device is None or device.name != calibration.device.get("name"):
+        return False
+    if specification:  # names such as AMD EPYC tell no architecture
+        return bool(specification.get("architecture") == _architecture_here())
+    return bool(device.key == calibration.device.get("key"))
+
+
+@lru_cache(maxsize=1)
+def _architecture_here() -> str:
+    here = facts_here()
+    return here.architecture if here else ""
 
 
 def _is_like_hopper(calibration: Fitted) -> bool:

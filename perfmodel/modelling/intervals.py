@@ -223,6 +223,8 @@ class LeftOutErrors:
     Attributes:
         groups: of each measurement, shape (N,).
         logarithms: ln(measured / predicted), shape (N,); NaN where the other groups allow no fit.
+        elasticities: relative change of each predicted time by relative change of a parameter, by parameter, shape
+            (N,) each; of the fit to all measurements.
         expected: |ln(measured / predicted)| to be expected from measurements of other groups that are like each, shape
             (N,).
         distances: of each measurement from those of all other groups, shape (N,).
@@ -231,8 +233,32 @@ class LeftOutErrors:
     held_out: str
     groups: NDArray[Any]
     logarithms: Floats
+    elasticities: Mapping[str, Floats]
     expected: Floats
     distances: Floats
+
+    @classmethod
+    def of(
+        cls, held_out: str, groups: NDArray[Any], logarithms: Floats, elasticities: Mapping[str, Floats]
+    ) -> LeftOutErrors:
+        """Makes them of what each measurement's error is, with what measurements of other groups let expect of it."""
+        expected, distances = (np.full(len(groups), np.nan) for _ in range(2))
+        known, errors = np.isfinite(logarithms).astype(np.float64), np.nan_to_num(np.abs(logarithms))
+        points = np.array(list(elasticities.values())).T
+        for group in set(groups.tolist()):
+            own, others = groups == group, groups != group
+            if (number := known[others].sum()) > 0:
+                apart = _distances(points[own], points[others])
+                expected[own] = _like(apart, known[others], errors[others], errors[others].sum() / number)
+                distances[own] = np.min(apart, axis=1)
+        return cls(
+            held_out=held_out,
+            groups=groups,
+            logarithms=logarithms,
+            elasticities=elasticities,
+            expected=expected,
+            distances=distances,
+        )
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -307,29 +333,11 @@ def _left_out(
         for without_price in unpriced(model, left.parameters, own, unseen).values():
             found[without_price] = np.nan
         logarithms[left.rows] = found
-    expected, distances = (np.full(len(output), np.nan) for _ in range(2))
-    known, errors = np.isfinite(logarithms).astype(np.float64), np.nan_to_num(np.abs(logarithms))
-    elasticities = sensitivities(model, fitted, features, len(output))
-    points = np.array(list(elasticities.values())).T
-    for group in set(groups.tolist()):
-        own, others = groups == group, groups != group
-        if (number := known[others].sum()) > 0:
-            apart = _distances(points[own], points[others])
-            expected[own] = _like(apart, known[others], errors[others], errors[others].sum() / number)
-            distances[own] = np.min(apart, axis=1)
-    return LeftOutErrors(
-        held_out=held_out, groups=groups, logarithms=logarithms, expected=expected, distances=distances
-    )
+    return LeftOutErrors.of(held_out, groups, logarithms, sensitivities(model, fitted, features, len(output)))
 
 
-def held_out_errors(
-    found: LeftOutErrors, model: ModelString, features: Mapping[str, Floats], fitted: Mapping[str, float]
-) -> HeldOutErrors | None:
-    """Returns the errors that intervals are made of; None where nothing could be left out.
-
-    Args:
-        fitted: parameters fitted to all measurements.
-    """
+def held_out_errors(found: LeftOutErrors) -> HeldOutErrors | None:
+    """Returns the errors that intervals are made of; None where nothing could be left out."""
     known = found.known
     if known.sum() < 2:
         return None
@@ -348,7 +356,7 @@ def held_out_errors(
         shared=_shared(scaled, found.groups[known]),
         scores=tuple(np.round(kept, 6).tolist()),
         covered={name: float(coverage(found, slope, level).mean()) for name, level in LEVELS.items()},
-        neighbourhood=_neighbourhood(found, model, features, fitted),
+        neighbourhood=_neighbourhood(found),
     )
 
 
@@ -422,11 +430,9 @@ def _quantile(scores: Floats, count: int, groups: int, probability: float) -> fl
     return min(drawn, float(scores[0])) if probability < 0.5 else max(drawn, float(scores[-1]))
 
 
-def _neighbourhood(
-    found: LeftOutErrors, model: ModelString, features: Mapping[str, Floats], fitted: Mapping[str, float]
-) -> Neighbourhood:
+def _neighbourhood(found: LeftOutErrors) -> Neighbourhood:
     """Returns some measurements, each with the errors of those that are nearest to it."""
-    elasticities = sensitivities(model, fitted, features, len(found.groups))
+    elasticities = found.elasticities
     names = tuple(name for name, values in elasticities.items() if np.any(values != 0)) or tuple(elasticities)
     points = np.array([elasticities[name] for name in names]).T
     chosen = points[_spread_out(points, MOST_NEIGHBOURS)] if len(points) > MOST_NEIGHBOURS else points
@@ -460,7 +466,3 @@ def _spread_out(points: Floats, count: int) -> NDArray[np.intp]:
         chosen.append(int(np.argmax(distance)))
         distance = np.minimum(distance, np.linalg.norm(points - points[chosen[-1]], axis=1))
     return np.array(chosen)
-
-
-def _chosen(values: Mapping[str, Floats], rows: NDArray[np.bool_]) -> dict[str, Floats]:
-    return {name: each[rows] for name, each in values.items()}

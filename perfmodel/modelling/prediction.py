@@ -77,7 +77,8 @@ class Prediction:
         known = self.calibration.held_out
         if not known or known.held_out != "families" or self.kernel.is_of_generator:
             return 1.0
-        return OF_MACHINE_CODE if np.any(self.features.get("f_issue_known", 0.0)) else OF_OTHERS
+        is_code = any(np.any(self.features.get(name, 0.0)) for name in ("f_issue_known", "f_core_known"))
+        return OF_MACHINE_CODE if is_code else OF_OTHERS
 
     @cached_property
     def scale(self) -> Floats:

@@ -30,6 +30,8 @@ OWN_SPREAD = 0.3
 """The standard deviation of the logarithm of a price that follows from facts of another architecture, by itself."""
 GUESSED_SPREAD = 0.7
 """The same where one of these facts is a guess, as is what a launch takes."""
+GUESSED_CLOCK = 0.15
+"""The standard deviation that a guessed clock adds: those of a line of processors, such as EPYC, differ by so much."""
 ALIKE_SPREAD = 0.1
 """The same within an architecture, whose devices differ by little but their numbers; and that of what all prices have
 in common on any other device, such as a clock that it does not keep."""
@@ -178,11 +180,12 @@ def _own_spread(facts: Collection[str], is_fact: bool, here: DeviceFacts, there:
     guessed = {*here.guessed(), *there.guessed()}.intersection(facts)
     if here.architecture == there.architecture:
         guessed = {name for name in guessed if here.facts[name] != there.facts[name]}  # what both share cancels
-    if guessed:
+    if guessed - {"clock"}:
         return GUESSED_SPREAD
     if is_fact:
         return 0.0
-    return ALIKE_SPREAD if here.architecture == there.architecture else OWN_SPREAD
+    spread = ALIKE_SPREAD if here.architecture == there.architecture else OWN_SPREAD
+    return math.hypot(spread, GUESSED_CLOCK) if guessed else spread
 
 
 def _ratios(calibration: Fitted, here: DeviceFacts, there: DeviceFacts) -> Mapping[str, _Ratio]:

@@ -23,23 +23,35 @@ def unpriced(
 
     A feature that no measurement had is priced all the same where it shares a parameter with others that they had: a
     minimum of two whole numbers costs as much as their sum. So is one that would count if there were far more of it,
-    as of the busiest of several pipes.
+    as of the busiest of several pipes. One that would not count at any price is none that lacks one: where machine code
+    says what is done, the source says nothing.
 
     Args:
         features: a column of shape (K,) for every feature of the model.
         unseen: features that no measurement had.
     """
     compiled = model.compile()
+    prices = parameters, dict.fromkeys(parameters, 1.0)
 
-    def values(of: Mapping[str, Floats]) -> list[Floats]:
+    def values(of: Mapping[str, Floats], prices: Mapping[str, float]) -> list[Floats]:
         with np.errstate(all="ignore"):
-            return [*compiled.terms(parameters, of).values(), compiled(parameters, of)]
+            return [*compiled.terms(prices, of).values(), compiled(prices, of)]
 
     present = {name: features[name] > 0 for name in unseen if np.any(features[name] > 0)}
-    whole = values(features) if present else []
+    whole = [values(features, each) for each in prices] if present else []
     found = {}
     for name, has in present.items():
-        changed = [values({**features, name: features[name] * factor}) for factor in (0.0, FAR_MORE)]
-        pairs = [pair for each in changed for pair in zip(whole, each, strict=True)]
-        found[name] = has & ~np.any([np.broadcast_to(one != other, has.shape) for one, other in pairs], axis=0)
+        changed = [{**features, name: features[name] * factor} for factor in (0.0, FAR_MORE)]
+        counts, would_count = (
+            np.any(
+                [
+                    np.broadcast_to(one != other, has.shape)
+                    for some in changed
+                    for one, other in zip(before, values(some, each), strict=True)
+                ],
+                axis=0,
+            )
+            for before, each in zip(whole, prices, strict=True)
+        )
+        found[name] = has & ~counts & would_count
     return {name: where for name, where in found.items() if np.any(where)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from perfmodel.basics.graphs import dominates, immediate_dominators, reached
@@ -38,7 +38,7 @@ class Flow:
     """The blocks of a function that are reached, and its loops."""
 
     def __init__(self, code: Sequence[Instruction]) -> None:
-        cut = _cut(code)
+        cut = _by_tables(_cut(code))
         live = reached([0], lambda number: cut[number].following) if cut else set()
         self.blocks = {block.number: block for block in cut if block.number in live}
 
@@ -80,6 +80,21 @@ class Flow:
     def outer(self, head: int) -> int | None:
         """Returns the loop around another one."""
         return next(iter(self.around[head][1:]), None)
+
+
+def _by_tables(blocks: Sequence[Block]) -> list[Block]:
+    """Returns blocks with the ways of jumps to places that a table holds, as of a switch: to all blocks behind one that
+    nothing else leads to, up to the next such jump."""
+    known = {number for block in blocks for number in block.following}
+    found = list(blocks)
+    last: int | None = None
+    for block in blocks:
+        if last is not None and block.number not in known:
+            found[last] = replace(found[last], following=(*found[last].following, block.number))
+        final = block.instructions[-1]
+        if final.name in JUMPS_ALWAYS and final.target is None:
+            last = block.number
+    return found
 
 
 def _cut(code: Sequence[Instruction]) -> list[Block]:

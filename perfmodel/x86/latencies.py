@@ -16,6 +16,7 @@ _CYCLES: tuple[tuple[float, tuple[str, ...]], ...] = (
     (12.0, ("idiv", "div")),
     (10.5, ("vdiv",)),
     (9.0, ("vdpp",)),
+    (5.0, ("vucomis", "vcomis")),
     (4.0, ("vfm", "vfnm")),
     (1.0, ("vmin", "vmax", "vcmp")),
     (3.0, ("vadd", "vsub", "vmul", "vround", "vrndscale", "vcvt", "vpmul", "imul", "mul", "vrcp", "vrsqrt")),

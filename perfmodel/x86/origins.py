@@ -114,16 +114,10 @@ class Part:
             return {head for head in found if found[head] is None and self._is_outermost(head, over)}
         deepest = max((len(around) for around in self.flow.around.values()), default=0)
         for head in self.flow.loops:
-            if not self._is_outermost(head, over):
-                continue
-            is_outer = self.flow.outer(head) is None
             if self.meets:
-                latches = [self.flow.blocks[n].instructions[-1] for n in self.flow.loops[head].latches]
-                goes_back = any(
-                    self.source.is_meeting(each.file, each.line) or not self.source.has_line(each.file, each.line)
-                    for each in latches
-                )
-                is_over = is_outer or goes_back
+                is_over = self.flow.outer(head) is None or self._goes_back(head)
+            elif not self._is_outermost(head, over):
+                is_over = False
             elif deepest < axes:
                 is_over = found[head] is None
             else:
@@ -131,6 +125,14 @@ class Part:
             if is_over:
                 over.add(head)
         return over
+
+    def _goes_back(self, head: int) -> bool:
+        """Returns whether a loop goes back where work-items meet, or the kernel ends."""
+        latches = (self.flow.blocks[number].instructions[-1] for number in self.flow.loops[head].latches)
+        return any(
+            self.source.is_meeting(each.file, each.line) or not self.source.has_line(each.file, each.line)
+            for each in latches
+        )
 
     def _is_outermost(self, head: int, over: Collection[int]) -> bool:
         outer = self.flow.outer(head)
@@ -246,6 +248,11 @@ class Executed:
         for number in sorted(part.flow.blocks):
             self.times[number] = self._times(number, last)
 
+    def turn(self, number: int) -> Turn:
+        """Returns how the loop over work-items goes that a block lies in."""
+        over = self.part.turn(number)
+        return self.by_default if over is None else self.turns.get(over, self.by_default)
+
     def _times(self, number: int, last: dict[int | None, int]) -> float:
         part, flow, source = self.part, self.part.flow, self.part.source
         inner, over = flow.innermost(number), part.turn(number)
@@ -255,7 +262,7 @@ class Executed:
         if over is not None and not part.meets and (level := part.level(over)) > 0:
             sizes = (*source.local_size, 1, 1)
             return float(sizes[1] * sizes[2] if level == 1 else sizes[2])
-        turn = self.turns.get(over, self.by_default) if over is not None else self.by_default
+        turn = self.turn(number)
         if loop is not None and inner is not None:
             main = self._main(inner, loop, over, turn)
             if main != inner:

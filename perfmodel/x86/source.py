@@ -55,6 +55,17 @@ class SourceLoop:
         return max(1.0, self.iterations.of(is_vector) / begun) if begun > 0 else 1.0
 
 
+class Doubt(NamedTuple):
+    """Tells how often a core guesses wrongly which way a branch goes, each time that it is met; 0 unless data decide.
+
+    It stands at ``column`` of its line; ``items`` is of work-items one by one, ``vectors`` of vectors of them.
+    """
+
+    column: int
+    items: float
+    vectors: float
+
+
 @dataclass(frozen=True)
 class Source:
     """A kernel's source, at one launch.
@@ -65,6 +76,7 @@ class Source:
         meetings: file and line of barriers.
         local_size: work-items of a group along each axis.
         uses_ids: whether it asks who it is; code that does not is executed by a group's first work-item alone.
+        doubts: of all branches, by file and line.
     """
 
     name: str
@@ -74,6 +86,15 @@ class Source:
     meetings: frozenset[tuple[str, int]]
     local_size: tuple[int, ...]
     uses_ids: bool
+    doubts: Mapping[tuple[str, int], tuple[Doubt, ...]]
+
+    def doubt(self, file: str, line: int, column: int, is_vector: bool) -> float:
+        """Returns how often a core guesses wrongly where a jump of some place goes, each time: that of the branch that
+        begins last before it on its line."""
+        there = self.doubts.get((self._known(file), line), ())
+        before = [each for each in there if each.column <= column] or list(there)
+        nearest = max(before, key=lambda each: each.column, default=None)
+        return 0.0 if nearest is None else nearest.vectors if is_vector else nearest.items
 
     def candidates(self, file: str, line: int, column: int) -> tuple[int, ...]:
         """Returns the blocks that an instruction of some place may come from: on a line, those that begin last before

@@ -26,6 +26,7 @@ UNITS: Mapping[str, str] = {
     "masked": "stores of vectors under a mask",
     "atomics": "atomics",
     "branches": "branches",
+    "guesses": "branches that data decide, where a core guesses wrongly",
     "functions": "cycles of functions of vectors",
     "calls": "calls of other functions",
 }

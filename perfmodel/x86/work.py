@@ -67,20 +67,36 @@ def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> W
         done.add(name)
         part = Part(Flow(code[name]), source, name == entry, meets)
         turns = turns_of(part, lanes, goes_in_vectors) if part.is_kernel else {}
-        times = Executed(part, turns, once, by_default, lanes).times
+        executed = Executed(part, turns, once, by_default, lanes)
+        times = executed.times
+        doubts = {
+            number: _doubt(block, source, executed.turn(number).is_vector) for number, block in part.flow.blocks.items()
+        }
         for number, block in part.flow.blocks.items():
+            units["guesses"] += times[number] * doubts[number]
             for unit, amount in units_of(block.instructions).items():
                 units[unit] += amount * times[number]
             for each in block.instructions:
                 if each.callee in code:
                     to_do.append((each.callee, times[number], Turn(each.callee.startswith(VARIANT), 1.0)))
-        waiting += _waits(part.flow, times)
+        waiting += _waits(part.flow, times, doubts)
     return Work(dict(units), waiting)
 
 
-def _waits(flow: Flow, times: Mapping[int, float]) -> float:
+def _doubt(block: Block, source: Source, is_vector: bool) -> float:
+    """Returns how often a core guesses wrongly where the jump at a block's end goes."""
+    jump = block.instructions[-1]
+    if len(block.following) < 2 or not jump.jumps:
+        return 0.0
+    return source.doubt(jump.file, jump.line, jump.column, is_vector)
+
+
+def _waits(flow: Flow, times: Mapping[int, float], doubts: Mapping[int, float]) -> float:
     """Returns the cycles in which a function waits for results: of each loop, and of what lies in none, the longest
-    chain, as far as a core does not look beyond it, or what each iteration waits for the one before."""
+    chain, as far as a core does not look beyond it, or what each iteration waits for the one before.
+
+    A core looks beyond the end of a loop, too, if it guesses right where that is.
+    """
     total = 0.0
     for head in (None, *flow.loops):
         blocks = [b for b in flow.blocks.values() if not flow.around[b.number]] if head is None else flow.own(head)
@@ -94,7 +110,11 @@ def _waits(flow: Flow, times: Mapping[int, float]) -> float:
             outer = flow.outer(head)
             around = max((times[block.number] for block in flow.own(outer)), default=1.0) if outer is not None else 1.0
             trips = max(1.0, often / around) if around else 1.0
-            cycles = max(cycles, carried / max(1.0, IN_FLIGHT / max(len(code) * trips, 1)))
+            at_once = max(1.0, IN_FLIGHT / max(len(code) * trips, 1))
+            inside = flow.loops[head].blocks
+            ends = (number for number in inside if not inside.issuperset(flow.blocks[number].following))
+            wrong = min(1.0, sum(times[number] * doubts[number] for number in ends) * trips / often)
+            cycles = max(cycles, carried * (wrong + (1 - wrong) / at_once))
         total += often * cycles
     return total
 

@@ -59,6 +59,17 @@ def test_processors_that_are_not_here_are_predicted_by_the_source(here: pm.Calib
     assert other.predict(sums()) == other.predict(sums().as_compiled())
 
 
+def test_what_no_family_had_by_its_source_has_a_price_as_machine_code(here: pm.Calibration) -> None:
+    source = "kernel void f(global int *a, uint m) { size_t i = get_global_id(0); a[i] = a[i] / m + a[i % m]; }"
+    kernel = pm.Kernel.from_opencl(source, "f", 65536, 64, {"a": 65536}, m=1000)
+    compiled, ranges = kernel.as_compiled(), here.ranges.items()
+    unseen = [name for name, (_, high) in ranges if high == 0 and pm.feature(name).eval(compiled) > 0]
+    assert unseen
+    low, high = (float(end) for end in here.interval(kernel))
+    assert high < 10 * low
+    assert here.explain(kernel).trust.unpriced == ()
+
+
 def test_kernels_of_generators_are_predicted_as_fits_count_them(here: pm.Calibration) -> None:
     collection = pm.KernelCollection(pm.ALL_GENERATORS)
     (kernel,) = collection.generate_kernels(["scale_add", "dtype:float32", "stride:1", "lsize_0:256", "n:1048576"])[:1]

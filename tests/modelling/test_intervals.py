@@ -39,7 +39,7 @@ def of_families(columns: Columns, times: np.ndarray, names: list[str]) -> tuple[
     result = fit(MODEL, columns, times, residuals="logarithmic")
     options = {"parameters": {}, "nonnegative": True, "residuals": "logarithmic"}
     found = left_out_errors(MODEL, columns, times, names, [""] * len(names), result.parameters, **options)
-    errors = held_out_errors(found, MODEL, columns, result.parameters)
+    errors = held_out_errors(found)
     assert errors is not None
     return errors, result.parameters
 

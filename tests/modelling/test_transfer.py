@@ -187,9 +187,10 @@ def test_what_is_guessed_of_a_processor_at_hand_widens_intervals(tmp_path: Path)
     alike = "vendor_id : GenuineIntel\ncpu family : 6\nmodel : {model}\nmodel name : Xeon\nflags : avx avx2 avx512f"
     same, newer = (CPU.on(described(tmp_path, alike.format(model=model))) for model in (173, 250))
     assert {facts_of(each).architecture for each in (same, newer)} == {"granite_rapids"}  # type: ignore[union-attr]
-    assert 1.2 * width(CPU, madds()) < width(same, madds()) <= width(newer, madds())
-    relative = {name: same.stderr[name] / same.parameters[name] for name in ("p_f32", "p_jump", "p_launch")}
-    assert min(relative.values()) > 0.6
+    assert width(CPU, madds()) < width(same, madds()) <= width(newer, madds())
+    relative = {name: same.stderr[name] / same.parameters[name] for name in ("p_f32", "p_memory", "p_launch")}
+    assert min(relative["p_memory"], relative["p_launch"]) > 0.6  # nobody tells these
+    assert 0.15 < relative["p_f32"] < 0.3  # a clock is guessed within a line of processors
 
 
 def test_what_was_carried_over_is_saved_with_its_model(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import pytest
 import perfmodel as pm
 from perfmodel.basics.errors import CalibrationError
 from perfmodel.cli.command_line import main
-from perfmodel.collection.collection import ALL_GENERATORS
+from perfmodel.collection.collection import ALL_GENERATORS, KernelCollection
 from perfmodel.device import Device
+from perfmodel.kernels.driver_code import intel_processor
 from perfmodel.recipes.few_kernels import learned_here
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +87,16 @@ def test_errors_name_the_culprit_and_the_remedy(prior: pm.Calibration) -> None:
         pm.calibrate(KEY, 0, prior=prior, store=STORE)
     with pytest.raises(CalibrationError, match="calibration of NVIDIA H200, and AMD EPYC is no gpu; give one of a cpu"):
         pm.calibrate(KEY, 4, prior=pm.Calibration.shipped(device="h200"), store=STORE)
+
+
+@pytest.mark.skipif(intel_processor() is None, reason="Intel's driver for processors is not here")
+def test_the_processor_at_hand_learns_what_machine_code_takes(cpu: Device, tmp_path: Path) -> None:
+    tags = ["elementwise", "vector_add", "lsize_0:256", "n:2^16,2^18"]
+    some = KernelCollection(ALL_GENERATORS).generate_kernels(tags)[:8]
+    found = learned_here("cpu", some, store=tmp_path / "times.sqlite", protocol="quick")
+    assert found.kernels == len(some)
+    assert {"p_core_slots", "p_core_floats"} & set(found.changed)
+    assert {"p_f32", "p_launch"} & set(found.changed)
 
 
 def test_the_command_calibrates_the_device_at_hand(

@@ -62,6 +62,21 @@ def test_loops_follow_from_what_can_be_reached_without_what(seed: int) -> None:
         assert set(around) == {head for head, body in loops.items() if number in body}
 
 
+def test_a_switch_goes_to_all_that_nothing_else_leads_to() -> None:
+    code = [
+        instruction("cmp", 0), instruction("ja", 5, target=50),
+        instruction("jmp", 10),
+        instruction("add", 20), instruction("jmp", 25, target=50),
+        instruction("sub", 30), instruction("jmp", 35, target=50),
+        instruction("mov", 40),
+        instruction("inc", 50), instruction("jne", 55, target=0),
+        instruction("ret", 60),
+    ]  # fmt: skip
+    flow = Flow(code)
+    assert [block.following for block in flow.blocks.values()] == [(1, 5), (2, 3, 4), (5,), (5,), (5,), (6, 0), ()]
+    assert {head: set(loop.blocks) for head, loop in flow.loops.items()} == {0: set(range(6))}
+
+
 def test_sums_wait_for_themselves_and_products_do_not() -> None:
     total = instruction("vfmadd231ps", reads=("v0", "v1"), writes=("v0",), loads="[rax]", addressed=("rax",))
     step = instruction("add", reads=("rax",), writes=("rax", "flags"))

@@ -7,14 +7,14 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.kernels.arguments import Argument, Array, Scalar
-from perfmodel.kernels.driver_code import driver_code, intel_processor
+from perfmodel.kernels.driver_code import TARGET, driver_code, intel_processor
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.x86.object_code import functions
 
 pytestmark = pytest.mark.skipif(intel_processor() is None, reason="Intel's driver for processors is not here")
 
 
-def kernel(body: str, local: int = 64, items: int = 4096) -> pm.Kernel:
+def kernel(body: str, local: int | tuple[int, ...] = 64, items: int | tuple[int, ...] = 4096) -> pm.Kernel:
     source = f"__kernel void k(__global float *a, __global const float *b, int n) {{\n{body}\n}}\n"
     arguments: list[Argument] = [
         Array("a", "float32", 1 << 16, is_output=True),
@@ -88,6 +88,57 @@ def test_nested_loops_and_those_between_barriers() -> None:
     assert found == pytest.approx(4096 * 64 * 16 / lanes(), rel=0.2)
 
 
+def test_sums_in_registers_between_barriers_of_a_loop() -> None:
+    """Work-items come back to code before the first barrier from behind the last one."""
+    text = """size_t x = get_local_id(0), y = get_local_id(1); float sum[4]; __local float tile[16][16];
+    for (int r = 0; r < 4; r++) sum[r] = 0;
+    int k = 0;
+    do {
+        for (int j = y; j < 16; j += 16) tile[j][x] = b[x + (k + j) * 64];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int j = 0; j < 16; j++) {
+            #pragma unroll
+            for (int r = 0; r < 4; r++)
+                sum[r] += tile[j][x] * tile[(j + r) % 16][y];
+        }
+        k += 16;
+        barrier(CLK_LOCAL_MEM_FENCE);
+    } while (k < n);
+    for (int r = 0; r < 4; r++) a[(get_global_id(1) * 4 + r) * 64 + get_global_id(0)] = sum[r];"""
+    found = core("floats", kernel(text, local=(16, 16), items=(64, 64)))
+    assert found == pytest.approx(4096 * 64 * 4 / lanes(), rel=0.3)
+
+
+UNTIL = """size_t i = get_global_id(0); int j = 0; float s = a[i];
+while (j < n && b[(i * 64 + j) & 65535] < 0.9f) { s = s * 0.5f + 1; j++; }
+a[i] = s + j;"""
+
+
+def test_ends_of_loops_that_data_decide_are_not_foreseen() -> None:
+    random = np.random.default_rng(0).random(1 << 16, dtype=np.float32)
+    regular = np.where(np.arange(1 << 16) % 64 == 9, 1.0, 0.0).astype(np.float32)
+    zeros = np.zeros(1 << 16, np.float32)
+    plain = pm.Kernel(kernel(UNTIL, local=4, items=1024).program.as_opencl(), {}, None, n=64)
+    unlike, alike = (plain.as_observed({"a": zeros, "b": data}).as_core_code() for data in (random, regular))
+    assert core("guesses", unlike) == pytest.approx(1024, rel=0.3)  # one for each work-item
+    assert core("guesses", alike) == 0
+    assert core("waits", unlike) > 1.5 * core("waits", alike)  # a core looks no further than it can guess
+    assert core("guesses", kernel(PRODUCT.format(turns="n", pragma=""))) == 0
+
+
+def test_branches_by_sorted_data_are_foreseen() -> None:
+    text = """size_t i = get_global_id(0);
+    if (b[i] > 0.5f) { float s = 1; for (int j = 0; j < n; j++) s = s * a[j] + 1; a[i] = s; }"""
+    random = np.random.default_rng(0).random(1 << 16, dtype=np.float32)
+    plain = pm.Kernel(kernel(text, local=4).program.as_opencl(), {}, None, n=64)
+    found = {
+        name: core("guesses", plain.as_observed({"a": random, "b": data}, groups="all").as_core_code())
+        for name, data in (("as it is", random), ("sorted", np.sort(random[:4096]).repeat(16)))
+    }
+    assert found["as it is"] == pytest.approx(4096 / 2, rel=0.3)
+    assert found["sorted"] < 4096 / 20
+
+
 def test_functions_that_are_called() -> None:
     text = "size_t i = get_global_id(0); a[i] = {function}(b[i]);"
     assert core("functions", kernel(text.format(function="exp"))) > 5 * 4096 / lanes()
@@ -130,6 +181,15 @@ def test_each_instruction_has_its_line() -> None:
     assert stores
     assert all(each.addressed for each in stores)
     assert not any(each.callee.startswith("__emutls") for each in found)
+
+
+def test_code_is_made_for_the_processor_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = lanes()
+    for target, expected in (("skx", 16), ("core-avx2", 8)):
+        monkeypatch.setenv(TARGET, target)
+        assert lanes() == expected
+    monkeypatch.delenv(TARGET)
+    assert lanes() == own
 
 
 def test_counts_of_core_code_are_those_of_the_compiled_kernel_beside_it() -> None:

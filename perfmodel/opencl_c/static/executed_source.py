@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import PurePosixPath
 from typing import Any
 
 from perfmodel.counting.counts import Executions as Counted
 from perfmodel.counting.domains import Region
+from perfmodel.counting.frequency import Frequency
 from perfmodel.counting.symbolic import Polynomial
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
@@ -19,9 +21,11 @@ from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.counter import StaticCounter, counting
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.syntax import Place
-from perfmodel.x86.source import Executions, Source, SourceBlock, SourceLoop
+from perfmodel.x86.source import Doubt, Executions, Source, SourceBlock, SourceLoop
 
 NOTHING = Executions(0.0, 0.0)
+LONGEST = 1 - 1e-6
+"""Loops that go on more often than this have so many iterations that their end matters no more."""
 
 
 def executed_source(
@@ -48,14 +52,16 @@ def executed_source(
     counter = _BlockCounter(kernel, grid, arrays, dict(statistics), lanes, at, observed, False, scalars, is_sampled)
     with counting(kernel.name, budget):
         executions = counter.executions()
-    return source_of(kernel, grid.local_size, executions)
+    doubts = {} if is_sampled else counter.doubts(min(lanes, prod(grid.local_size)))
+    return source_of(kernel, grid.local_size, executions, doubts)
 
 
 class _BlockCounter(StaticCounter):
-    """Counts how often basic blocks are executed, and nothing else."""
+    """Counts how often basic blocks are executed, and which branches data decide, and nothing else."""
 
     def executions(self) -> dict[int, Executions]:
         self._found: dict[int, list[Counted]] = defaultdict(list)
+        self._sides: dict[Place, tuple[bool, Frequency]] = {}
         self.walk()
         (groups,) = [self.domains.finished(self.domains.product(self.domains.group_counts))({})]
         return {
@@ -66,6 +72,21 @@ class _BlockCounter(StaticCounter):
             for number, found in self._found.items()
         }
 
+    def doubts(self, lanes: int) -> dict[Place, tuple[float, float]]:
+        """Returns how often a core guesses wrongly at each branch that data decide, by work-items and by vectors.
+
+        Args:
+            lanes: work-items that were seen side by side.
+        """
+        return {
+            place: (_at_ends if is_loop else _at_conditions)(float(taken.item), float(taken.subgroup), lanes)
+            for place, (is_loop, taken) in self._sides.items()
+        }
+
+    def branch_of_data(self, kind: str, branch: low.If | low.Loop, met: Active, taken: Frequency | None) -> None:
+        if taken is not None and not self.is_dry:
+            self._sides[branch.place] = isinstance(branch, low.Loop), taken
+
     def straight(self, block: low.Straight, active: Active) -> Active:
         if not self.is_dry:
             self._found[block.number].append(self.domains.executions(active.region))
@@ -75,8 +96,38 @@ class _BlockCounter(StaticCounter):
         """Looks at no statement by itself."""
 
 
-def source_of(kernel: low.LoweredKernel, local_size: Iterable[int], executions: Mapping[int, Executions]) -> Source:
-    """Returns a kernel's statements with how often each basic block is executed in a work-group, on average."""
+def _at_conditions(item: float, vector: float, lanes: int) -> tuple[float, float]:
+    """Returns how often a guess is wrong of a condition that holds for such a part of work-items, and for any work-item
+    of such a part of vectors: as often as the rarer side, but for neighbours that go the same way."""
+    item, vector = min(max(item, 0.0), 1.0), min(max(vector, 0.0), 1.0)
+    by_chance = 1 - (1 - item) ** lanes
+    apart = min(max((vector - item) / (by_chance - item), 0.0), 1.0) if by_chance > item else 1.0
+    return apart * min(item, 1 - item), min(vector, 1 - vector)
+
+
+def _at_ends(item: float, vector: float, lanes: int) -> tuple[float, float]:
+    """Returns the same of a loop that goes on so often: once at each end, but where all work-items do as many
+    iterations."""
+    tests, longest = (1 / (1 - min(each, LONGEST)) for each in (item, max(item, vector)))
+    differing = min(1.0, longest - tests) if lanes > 1 else 1.0
+    return differing / tests, differing / longest
+
+
+def source_of(
+    kernel: low.LoweredKernel,
+    local_size: Iterable[int],
+    executions: Mapping[int, Executions],
+    doubts: Mapping[Place, tuple[float, float]],
+) -> Source:
+    """Returns a kernel's statements with how often each basic block is executed in a work-group, on average.
+
+    Args:
+        doubts: how often a core guesses wrongly at a branch, by work-items and by vectors of them.
+    """
+    doubted: defaultdict[tuple[str, int], list[Doubt]] = defaultdict(list)
+    for branch in walks.branches(kernel.body):
+        file, line, column = _place(branch.place)
+        doubted[file, line].append(Doubt(column, *doubts.get(branch.place, (0.0, 0.0))))
     nesting = _Nesting()
     nesting.add(kernel.body)
     meetings = [
@@ -112,6 +163,7 @@ def source_of(kernel: low.LoweredKernel, local_size: Iterable[int], executions: 
         meetings=frozenset(_place(place)[:2] for _, place in meetings),
         local_size=tuple(local_size),
         uses_ids=any(_asks_who(statement) for statement in walks.simple_statements(kernel.body)),
+        doubts={line: tuple(found) for line, found in doubted.items()},
     )
 
 
