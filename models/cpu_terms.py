@@ -42,7 +42,7 @@ def _price(words: str, name: str, advice: str = "", per_clock: float | None = No
 
 
 WITHOUT_PRICE = ("whole", "branches")
-"""What instructions outside of vectors, and branches that are guessed right, take is what all instructions take."""
+"""Instructions outside of vectors, and branches that are guessed right, take what all instructions take."""
 OF_CODE = {
     **{word: f"{words}, in machine code" for word, words in UNITS.items() if word not in WITHOUT_PRICE},
     "waits": "cycles in which machine code waits for results",

@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 from perfmodel.basics.errors import CountingError
 from perfmodel.device.processor_here import facts_here
 from perfmodel.kernels.bound_kernel import whole_sizes
-from perfmodel.kernels.driver_code import intel_processor
+from perfmodel.kernels.driver_code import TARGET, intel_processor
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.transfers import WithTransfers
@@ -56,15 +57,16 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
 
 
 def counts_core_code(calibration: Fitted) -> bool:
-    """Returns whether a calibration is of this machine's processor, for which a driver makes code here, and has prices
-    of that."""
-    if not any(name.startswith(OF_CODE) for name in calibration.model.features):
+    """Returns whether a calibration is of the processor that a driver makes code for here, and has prices of that: this
+    machine's, or the one that `TARGET` names."""
+    device = intel_processor()
+    if device is None or not any(name.startswith(OF_CODE) for name in calibration.model.features):
         return False
-    device, specification = intel_processor(), calibration.device.get("specification")
-    if device is None or device.name != calibration.device.get("name"):
-        return False
-    if specification:  # names such as AMD EPYC tell no architecture
-        return bool(specification.get("architecture") == _architecture_here())
+    if os.environ.get(TARGET):
+        return True
+    if specification := calibration.device.get("specification"):  # names such as AMD EPYC tell no architecture
+        is_architecture = specification.get("architecture") == _architecture_here()
+        return bool(device.name == calibration.device.get("name") and is_architecture)
     return bool(device.key == calibration.device.get("key"))
 
 

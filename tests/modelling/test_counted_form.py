@@ -9,7 +9,7 @@ import pytest
 
 import perfmodel as pm
 from perfmodel.kernels.arguments import Argument, Array, Scalar
-from perfmodel.kernels.driver_code import intel_processor
+from perfmodel.kernels.driver_code import TARGET, intel_processor
 from perfmodel.kernels.opencl_program import OpenCLProgram
 
 SOURCE = """__kernel void sums(__global float *a, __global const float *b, int n) {
@@ -57,6 +57,12 @@ def test_processors_that_are_not_here_are_predicted_by_the_source(here: pm.Calib
     if other.device["name"] == here.device["name"]:
         pytest.skip("it is here")
     assert other.predict(sums()) == other.predict(sums().as_compiled())
+
+
+def test_code_for_another_processor_is_asked_for(here: pm.Calibration, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = pm.Calibration.shipped(device="xeon_platinum_8480")
+    monkeypatch.setenv(TARGET, "skx")
+    assert other.predict(sums()) == other.predict(sums().as_core_code()) != other.predict(sums().as_compiled())
 
 
 def test_what_no_family_had_by_its_source_has_a_price_as_machine_code(here: pm.Calibration) -> None:
