@@ -274,7 +274,6 @@ def together(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
         return float(np.average([left[key], right[key]], weights=counts))
 
     return left | {
-        "groups": left["groups"],
         "count": sum(counts),
         "usual": mean("usual"),
         "slope": mean("slope"),

@@ -31,27 +31,23 @@ def unpriced(
         unseen: features that no measurement had.
     """
     compiled = model.compile()
-    prices = parameters, dict.fromkeys(parameters, 1.0)
 
     def values(of: Mapping[str, Floats], prices: Mapping[str, float]) -> list[Floats]:
         with np.errstate(all="ignore"):
             return [*compiled.terms(prices, of).values(), compiled(prices, of)]
 
+    def counts(name: str, prices: Mapping[str, float], whole: list[Floats]) -> NDArray[np.bool_]:
+        """Returns where anything changes with a feature at some prices, at which terms and the time are `whole`."""
+        changed = [values({**features, name: features[name] * factor}, prices) for factor in (0.0, FAR_MORE)]
+        pairs = [pair for each in changed for pair in zip(whole, each, strict=True)]
+        shape = np.shape(features[name])
+        return np.asarray(np.any([np.broadcast_to(one != other, shape) for one, other in pairs], axis=0))
+
     present = {name: features[name] > 0 for name in unseen if np.any(features[name] > 0)}
-    whole = [values(features, each) for each in prices] if present else []
-    found = {}
-    for name, has in present.items():
-        changed = [{**features, name: features[name] * factor} for factor in (0.0, FAR_MORE)]
-        counts, would_count = (
-            np.any(
-                [
-                    np.broadcast_to(one != other, has.shape)
-                    for some in changed
-                    for one, other in zip(before, values(some, each), strict=True)
-                ],
-                axis=0,
-            )
-            for before, each in zip(whole, prices, strict=True)
-        )
-        found[name] = has & ~counts & would_count
+    whole = values(features, parameters) if present else []
+    found = {name: has & ~counts(name, parameters, whole) for name, has in present.items()}
+    found = {name: where for name, where in found.items() if np.any(where)}
+    any_price = dict.fromkeys(parameters, 1.0)
+    at_any = values(features, any_price) if found else []
+    found = {name: where & counts(name, any_price, at_any) for name, where in found.items()}
     return {name: where for name, where in found.items() if np.any(where)}
