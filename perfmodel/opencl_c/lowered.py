@@ -331,13 +331,16 @@ Simple: TypeAlias = Assign | Store | WriteImage | Atomic | Barrier | Collective
 class Straight(Tree):
     """A basic block's statements are executed one after the other, all equally often; `number` counts from 0.
 
-    `places` are where its statements stand; none of what a compiler moved there.
+    `places` are where its statements stand; none of what a compiler moved there. `calls` are the ways by which control
+    comes to the functions that they stand in: the places of calls, that of the function itself first, up to one in the
+    kernel; an empty one for the kernel's own statements.
     """
 
     number: int
     statements: tuple[Simple, ...]
     place: Place
     places: tuple[Place, ...] = ()
+    calls: tuple[tuple[Place, ...], ...] = ()
 
 
 class If(Tree):

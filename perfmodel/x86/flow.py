@@ -21,6 +21,15 @@ class Block:
     instructions: tuple[Instruction, ...]
     following: tuple[int, ...]
 
+    @property
+    def deciding(self) -> list[int]:
+        """The places of the last instruction, if it jumps, and of the one that decides whether it does."""
+        code, last = self.instructions, len(self.instructions) - 1
+        if not code[last].jumps:
+            return []
+        before = next((place for place in range(last - 1, -1, -1) if "flags" in code[place].writes), last)
+        return [last, before] if "flags" in code[last].reads else [last]
+
 
 @dataclass(frozen=True)
 class Loop:
@@ -43,13 +52,21 @@ class Flow:
         self.blocks = {block.number: block for block in cut if block.number in live}
 
     @cached_property
-    def loops(self) -> dict[int, Loop]:
-        """The loops by their heads, outer ones first."""
+    def _before(self) -> dict[int, list[int]]:
         before: dict[int, list[int]] = {number: [] for number in self.blocks}
         for block in self.blocks.values():
             for number in block.following:
                 before[number].append(block.number)
-        dominators = immediate_dominators(0, lambda number: self.blocks[number].following, before.__getitem__)
+        return before
+
+    @cached_property
+    def _dominators(self) -> dict[int, int]:
+        return immediate_dominators(0, lambda number: self.blocks[number].following, self._before.__getitem__)
+
+    @cached_property
+    def loops(self) -> dict[int, Loop]:
+        """The loops by their heads, outer ones first."""
+        before, dominators = self._before, self._dominators
         bodies: dict[int, set[int]] = {}
         latches: dict[int, list[int]] = {}
         for block in self.blocks.values():
@@ -76,6 +93,32 @@ class Flow:
     def own(self, head: int) -> list[Block]:
         """Returns the blocks of a loop that lie in no loop within it, in their order."""
         return [self.blocks[n] for n in sorted(self.loops[head].blocks) if self.around[n][0] == head]
+
+    def is_always_executed(self, number: int) -> bool:
+        """Returns whether a block is executed in each iteration of its innermost loop, or where it lies in none,
+        whenever the function is."""
+        head = self.innermost(number)
+        ends = self._returning if head is None else self.loops[head].latches
+        return all(self.dominates(number, end) for end in ends)
+
+    def is_on_one_way(self, one: int, other: int, head: int) -> bool:
+        """Returns whether control may come to both blocks in one iteration of a loop around them."""
+        return any(
+            end in reached([start], lambda n: (each for each in self.blocks[n].following if each != head))
+            for start, end in ((one, other), (other, one))
+        )
+
+    def dominates(self, above: int, below: int) -> bool:
+        """Returns whether every way to a block goes through another one, or itself."""
+        return dominates(self._dominators, above, below)
+
+    def always(self, head: int) -> list[int]:
+        """Returns the blocks of a loop, but for inner ones', that each iteration executes."""
+        return [block.number for block in self.own(head) if self.is_always_executed(block.number)]
+
+    @cached_property
+    def _returning(self) -> tuple[int, ...]:
+        return tuple(number for number, block in self.blocks.items() if not block.following)
 
     def outer(self, head: int) -> int | None:
         """Returns the loop around another one."""

@@ -1,232 +1,23 @@
 """Says how often each block of machine code is executed, by the lines of the source that it comes from.
 
-A driver makes loops over the work-items of a group around a kernel's code, once for vectors of them and once for those
-that are left; it copies loops' bodies, writes loops out, and moves instructions out of loops. So loops over work-items
-are told from those of the source, each of these is matched to one of the source, and a block is executed as often as
-the block of the source that most of its instructions come from, shared out over its copies.
+A driver copies loops' bodies, writes loops out, and moves instructions out of loops. So a block is executed as often as
+the block of the source that most of its instructions come from, shared out over its copies; one that each iteration of
+a loop executes, as often as the loop goes round.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from math import ceil, floor, gcd, prod
+from math import ceil, floor, prod
 
-from perfmodel.x86.flow import Block, Flow
-from perfmodel.x86.object_code import Instruction
-from perfmodel.x86.source import Source
+from perfmodel.x86.copies import Copies
+from perfmodel.x86.matching import FEW, Part, Turn
 
-OWN, ALL = 0.5, 0.75
-"""So much of a loop's own instructions come from a loop of the source that it is; of all, where it has none of its
-own."""
-FEW = 2
-"""Fewer instructions that are surely of one place say nothing."""
-UNLIKE = 0.5
-"""Loops that have so many of their lines in common do the same for other work-items."""
-VECTOR = 0.3
-"""A loop for single work-items with such a share of wide instructions has become one over vectors of its iterations."""
-WIDE = 32
-"""Bytes of registers that only code for vectors of work-items or iterations uses so much."""
 SHARE = 0.2
 """A block is executed as often as the most frequent of the source's blocks that so many of its instructions come from:
 what conditions decide is often done under masks, or for nothing."""
-_MOVING = re.compile(
-    "vinsert|vpinsr|vextract|vpextr|vmov|vbroadcast|vpbroadcast|vpmovzx|vpmovsx|vperm|vshuf|vunpck|vpunpck|vblend"
-    "|vpblend|mov|lea|call|nop|cmp|test"
-)
-"""Instructions of which there are several for one of the source, as they move lanes, or one for several."""
-
-
-@dataclass
-class Part:
-    """Tells of one function which loops go over work-items, and which loops of the source the others are.
-
-    Attributes:
-        is_kernel: whether it is the kernel itself rather than a function that it calls.
-        meets: whether work-items meet in it, so that pieces between barriers have loops of their own.
-        over_items: the loops over work-items, by their heads.
-        matches: the loop of the source that each other loop is; None for none.
-    """
-
-    flow: Flow
-    source: Source
-    is_kernel: bool
-    meets: bool
-    over_items: set[int] = field(default_factory=set)
-    matches: dict[int, int | None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        found = {head: self._loop_of(head) for head in self.flow.loops}
-        if self.is_kernel:
-            self.over_items = self._over_items(found)
-        self.matches = {head: None if head in self.over_items else found[head] for head in found}
-        self._match_written_out()
-
-    @cached_property
-    def candidates(self) -> dict[int, list[tuple[int, ...]]]:
-        """The blocks of the source that each instruction of a block may come from."""
-        known = self.source.candidates
-        return {
-            number: [known(each.file, each.line, each.column) for each in block.instructions]
-            for number, block in self.flow.blocks.items()
-        }
-
-    def _loop_of(self, head: int) -> int | None:
-        """Returns the innermost loop of the source that most of a loop's own instructions come from."""
-        own = [among for block in self.flow.own(head) for among in self.candidates[block.number] if among]
-        found, told = self._common(own, OWN, surely=True)
-        if told < FEW or found is None:
-            other, others = self._common(own, OWN)
-            found, told = (other, others) if others else (found, told)
-        if not told:
-            inside = (number for number in self.flow.loops[head].blocks)
-            found, _ = self._common([among for n in inside for among in self.candidates[n] if among], ALL)
-        return found
-
-    def _common(
-        self, instructions: Iterable[tuple[int, ...]], share: float, surely: bool = False
-    ) -> tuple[int | None, int]:
-        """Returns the innermost loop that such a share of instructions lies in, and how many were asked: if `surely`,
-        those of one loop that are no test of it, which may stand before the loop as well."""
-        counts: Counter[int] = Counter()
-        told = 0
-        blocks = self.source.blocks
-        for among in instructions:
-            chains = [blocks[n].loops[:-1] if surely and blocks[n].is_test else blocks[n].loops for n in among]
-            if surely and (
-                any(set(chain) != set(chains[0]) for chain in chains) or all(blocks[n].is_test for n in among)
-            ):
-                continue
-            told += 1
-            counts.update({loop for chain in chains for loop in chain})
-        most = [loop for loop, count in counts.items() if count >= share * told]
-        return max(most, key=lambda n: (len(self.source.loops[n].outer), counts[n]), default=None), told
-
-    def _over_items(self, found: Mapping[int, int | None]) -> set[int]:
-        """Returns the loops over work-items: as many around each other as the launch has axes; between barriers, those
-        that go back where work-items meet or the kernel ends."""
-        axes = len(self.source.local_size)
-        over: set[int] = set()
-        if not self.source.uses_ids and not self.meets:
-            return {head for head in found if found[head] is None and self._is_outermost(head, over)}
-        deepest = max((len(around) for around in self.flow.around.values()), default=0)
-        for head in self.flow.loops:
-            if self.meets:
-                is_over = self.flow.outer(head) is None or self._goes_back(head)
-            elif not self._is_outermost(head, over):
-                is_over = False
-            elif deepest < axes:
-                is_over = found[head] is None
-            else:
-                is_over = len(self.flow.around[head]) <= axes
-            if is_over:
-                over.add(head)
-        return over
-
-    def _goes_back(self, head: int) -> bool:
-        """Returns whether a loop goes back where work-items meet, or the kernel ends."""
-        latches = (self.flow.blocks[number].instructions[-1] for number in self.flow.loops[head].latches)
-        return any(
-            self.source.is_meeting(each.file, each.line) or not self.source.has_line(each.file, each.line)
-            for each in latches
-        )
-
-    def _is_outermost(self, head: int, over: Collection[int]) -> bool:
-        outer = self.flow.outer(head)
-        return outer is None or outer in over
-
-    def _match_written_out(self) -> None:
-        """Matches a loop that has an inner loop of the source written out in it with the outer one: where the inner
-        one's code is there once, it is not the outer one's that is written out."""
-        beside: Counter[tuple[int | None, int | None]] = Counter()
-        for head, loop in self.matches.items():
-            beside[self.flow.outer(head), loop] += 1
-        for head, loop in list(self.matches.items()):
-            if loop is None or beside[self.flow.outer(head), loop] > 1:
-                continue
-            outer = self.flow.outer(head)
-            around = self.matches.get(outer) if outer is not None else None
-            outside = self.source.loops[loop].outer
-            between = outside if around is None else outside[outside.index(around) + 1 :] if around in outside else ()
-            if between:
-                self.matches[head] = between[0]
-
-    def turn(self, number: int) -> int | None:
-        """Returns the innermost loop over work-items around a block."""
-        return next((head for head in self.flow.around[number] if head in self.over_items), None)
-
-    @cached_property
-    def innermost(self) -> list[int]:
-        """The loops over work-items that have no such loop in them."""
-        return [
-            head
-            for head in self.over_items
-            if not any(other != head and other in self.flow.loops[head].blocks for other in self.over_items)
-        ]
-
-    def level(self, head: int) -> int:
-        """Returns how many loops over work-items lie in one, one around the other."""
-        depths = [
-            sum(each in self.flow.loops[head].blocks for each in self.flow.around[inner] if each in self.over_items)
-            for inner in self.innermost
-            if inner in self.flow.loops[head].blocks
-        ]
-        return max(depths, default=1) - 1
-
-
-@dataclass(frozen=True)
-class Turn:
-    """Tells how a loop over work-items goes: in vectors or one by one, and what share of all that is to do."""
-
-    is_vector: bool
-    share: float
-
-
-def turns_of(part: Part, lanes: int, is_vectorized: bool) -> dict[int, Turn]:
-    """Returns how each innermost loop over work-items goes; of two that do the same, the one with more wide
-    instructions of its own goes in vectors, and the other one does what is left.
-
-    Args:
-        lanes: work-items of a vector.
-        is_vectorized: whether there are vectors at all.
-    """
-    width, items = part.source.local_size[0], prod(part.source.local_size)
-    full = width // lanes * (items // width) / ceil(items / lanes)  # of those that were counted
-    left = width % lanes / width
-    wide = {head: _wide(part.flow.own(head)) for head in part.innermost}
-    lines = {head: _lines(part.flow, head) for head in part.innermost}
-    found: dict[int, Turn] = {}
-    for head in part.innermost:
-        if part.meets:
-            found[head] = Turn(is_vectorized, 1.0)
-            continue
-        twins = [
-            other
-            for other in part.innermost
-            if other != head and len(lines[other] & lines[head]) >= UNLIKE * min(len(lines[other]), len(lines[head]))
-        ]
-        if not is_vectorized or not full:
-            is_narrowest = all(wide[head] <= wide[other] for other in twins)
-            found[head] = Turn(False, 1.0 if is_narrowest else 0.0)
-        elif twins:
-            is_vector = all(wide[head] >= wide[other] for other in twins)
-            found[head] = Turn(is_vector, full if is_vector else left)
-        else:
-            found[head] = Turn(wide[head] > 0, full if wide[head] > 0 else 1.0)
-    return found
-
-
-def _wide(blocks: Iterable[Block]) -> float:
-    instructions = [each for block in blocks for each in block.instructions]
-    return sum(each.bytes >= WIDE for each in instructions) / max(len(instructions), 1)
-
-
-def _lines(flow: Flow, head: int) -> set[tuple[str, int]]:
-    blocks = (flow.blocks[number] for number in flow.loops[head].blocks)
-    return {(each.file, each.line) for block in blocks for each in block.instructions if each.line}
 
 
 class Executed:
@@ -243,10 +34,14 @@ class Executed:
 
     def __init__(self, part: Part, turns: Mapping[int, Turn], once: float, by_default: Turn, lanes: int) -> None:
         self.part, self.turns, self.once, self.by_default, self.lanes = part, turns, once, by_default, lanes
+        self.copies = Copies(part, lanes)
         self.times: dict[int, float] = {}
         last: dict[int | None, int] = {}
         for number in sorted(part.flow.blocks):
             self.times[number] = self._times(number, last)
+        chances = {head: self._chance(head) for head in part.flow.loops}
+        for number, around in part.flow.around.items():
+            self.times[number] *= prod(chances[head] for head in around)
 
     def turn(self, number: int) -> Turn:
         """Returns how the loop over work-items goes that a block lies in."""
@@ -257,18 +52,26 @@ class Executed:
         part, flow, source = self.part, self.part.flow, self.part.source
         inner, over = flow.innermost(number), part.turn(number)
         loop = None if inner is None or inner in part.over_items else part.matches[inner]
+        if part.is_kernel and not part.meets and loop is None and self._leads_to_nothing(number):
+            return 0.0
         if over is None and part.is_kernel and loop is None:
             return self.once
         if over is not None and not part.meets and (level := part.level(over)) > 0:
             sizes = (*source.local_size, 1, 1)
             return float(sizes[1] * sizes[2] if level == 1 else sizes[2])
         turn = self.turn(number)
+        is_always = flow.is_always_executed(number)
         if loop is not None and inner is not None:
             main = self._main(inner, loop, over, turn)
             if main != inner:
                 return self._left(loop, main, inner, turn)
+            if is_always and loop in source.tests:
+                return self._of_source(source.tests[loop], inner, loop, turn)
+        elif is_always and inner is not None and inner == over and not part.meets:
+            return self._unknown(number, inner, loop, turn)
+        alike = flow.always(inner) if is_always and inner is not None else [number]
         votes: Counter[int] = Counter()
-        for among in part.candidates[number]:
+        for among in (among for each in alike for among in part.candidates[each]):
             told = source.most_executed(among, loop)
             if told is not None:
                 votes[told] += 1
@@ -278,21 +81,92 @@ class Executed:
             last[inner] = max(told_by, key=lambda block: (self._of_source(block, inner, loop, turn), votes[block]))
         if inner not in last:
             return self._unknown(number, inner, loop, turn)
-        return self._of_source(last[inner], inner, loop, turn)
+        times = self._of_source(last[inner], inner, loop, turn)
+        return times / self._row(number, turn) if part.meets and inner is not None and inner == over else times
+
+    def _row(self, number: int, turn: Turn) -> float:
+        """Returns how many vectors a loop between barriers goes over before it comes to a block, if that goes on to the
+        next row of work-items or to the next plane; 1 for all others."""
+        part, flow = self.part, self.part.flow
+
+        def goes_on(block: int) -> bool:
+            code = [each for each in flow.blocks[block].instructions if each.line]
+            meets = bool(code) and all(part.source.is_meeting(each.file, each.line) for each in code)
+            return meets and not flow.is_always_executed(block)
+
+        if not goes_on(number):
+            return 1.0
+        own = [block.number for block in flow.own(flow.around[number][0])]
+        axes = sum(flow.dominates(block, number) for block in own if goes_on(block))
+        return prod(part.source.local_size[:axes]) / (self.lanes if turn.is_vector else 1)
+
+    def _chance(self, head: int) -> float:
+        """Returns how often control comes to a loop rather than to others that do the same iterations: what is the same
+        in all of them decides between several versions. How often the statements are executed that only one of them
+        has says how often that one is; one without such is the version for all other cases."""
+        part, flow = self.part, self.part.flow
+        loop, outer = part.matches[head], flow.outer(head)
+        if loop is None or outer is None:
+            return 1.0
+        turn = self.turn(head)
+        versions = [
+            other
+            for other, match in part.matches.items()
+            if match == loop
+            and flow.outer(other) == outer
+            and self.copies.of(other, turn) == self.copies.of(head, turn)
+            and (other == head or not flow.is_on_one_way(head, other, outer))
+        ]
+        done = {other: self._statements_of(other, loop) for other in versions}
+        in_all = set.intersection(*done.values())
+        blocks, iterations = part.source.blocks, part.source.loops[loop].iterations.of(turn.is_vector)
+        often = {
+            other: max((blocks[n].executions.of(turn.is_vector) for n in of - in_all), default=-1.0)
+            for other, of in done.items()
+        }
+        others = max(0.0, iterations - sum(each for each in often.values() if each > 0))
+        for other, each in often.items():
+            if each < 0:
+                often[other] = others / list(often.values()).count(-1.0)
+        total = sum(often.values())
+        return often[head] / total if total else 1 / len(versions)
+
+    def _statements_of(self, head: int, loop: int) -> set[int]:
+        """Returns the source's blocks that some instructions of a loop come from."""
+        told: Counter[int] = Counter()
+        for number in self.part.flow.loops[head].blocks:
+            for among in self.part.candidates[number]:
+                if (block := self.part.source.most_executed(among, loop)) is not None:
+                    told[block] += 1
+        return {block for block, count in told.items() if count >= FEW}
+
+    def _leads_to_nothing(self, number: int) -> bool:
+        """Returns whether all loops over work-items that only a block leads to, or that it lies outside of, have
+        nothing to do."""
+        part, around = self.part, self.part.turn(number)
+        inside = [head for head in part.innermost if around is None or head in part.flow.loops[around].blocks]
+        to_do = [head for head in inside if self.turns[head].share]
+        led = [head for head in inside if head != around and part.flow.dominates(number, head)]
+        return bool(inside and not to_do) or bool(led and not set(led).intersection(to_do))
 
     def _of_source(self, block: int, inner: int | None, loop: int | None, turn: Turn) -> float:
         """Returns how often code of a block of the source is executed in a loop, the loops written out in there
         once."""
         source, told = self.part.source, self.part.source.blocks[block]
-        times = told.executions.of(turn.is_vector)
+        times, outside = told.executions.of(turn.is_vector), told.loops
+        if told.tests in told.loops:  # at the end of each iteration, or once before all of them
+            tested = source.loops[told.tests]
+            if loop == told.tests:
+                times = tested.iterations.of(turn.is_vector)
+            else:
+                times, outside = tested.begun.of(turn.is_vector), told.loops[: told.loops.index(told.tests)]
         if self.part.is_kernel and told.meets_in is not None:
             times /= self._pieces[told.meets_in]
-        around = told.loops[told.loops.index(loop) + 1 :] if loop in told.loops else told.loops
-        for written_out in around:
+        for written_out in outside[outside.index(loop) + 1 :] if loop in outside else outside:
             times /= source.loops[written_out].trips(turn.is_vector)
         if loop is not None and inner is not None:
             times /= self._outside(inner, loop, turn)
-            copies = self.copies(inner, turn)
+            copies = self.copies.of(inner, turn)
             trips = source.loops[loop].trips(turn.is_vector)
             if copies > 1:
                 times *= floor(trips / copies) / trips
@@ -304,7 +178,7 @@ class Executed:
             return self.times.get(number - 1, 0.0)
         if inner is None:
             return self.once
-        return prod(self.part.source.local_size) / (self.lanes if turn.is_vector else 1) * turn.share
+        return ceil(prod(self.part.source.local_size) / (self.lanes if turn.is_vector else 1)) * turn.share
 
     @cached_property
     def _pieces(self) -> dict[int, int]:
@@ -316,13 +190,13 @@ class Executed:
             over = self.part.turn(number)
             for each, among in zip(self.part.flow.blocks[number].instructions, candidates, strict=True):
                 likely = source.most_executed(among)
-                if likely is not None and not source.is_meeting(each.file, each.line):
+                if likely is not None and over is not None and not source.is_meeting(each.file, each.line):
                     spread[likely][over] += 1
         found: dict[int, int] = defaultdict(lambda: 1)
         for block, by_piece in spread.items():
             told = source.blocks[block]
             loop = told.meets_in
-            if loop is not None and not told.is_test:  # which may stand before the loop as well
+            if loop is not None and told.tests is None:  # which may stand before the loop as well
                 pieces = sum(2 * count >= max(by_piece.values()) for count in by_piece.values())
                 found[loop] = max(found[loop], pieces)
         return found
@@ -339,8 +213,8 @@ class Executed:
             and (head == inner or (head not in flow.around[inner] and inner not in flow.around[head]))
         ]
         sizes = {head: sum(map(bool, self._candidates_of(head))) for head in rivals}
-        best = max(rivals, key=lambda head: (self.copies(head, turn), sizes[head]), default=inner)
-        return best if self.copies(best, turn) > self.copies(inner, turn) else inner
+        best = max(rivals, key=lambda head: (self.copies.of(head, turn), sizes[head]), default=inner)
+        return best if self.copies.of(best, turn) > self.copies.of(inner, turn) else inner
 
     def _candidates_of(self, head: int) -> Iterable[tuple[int, ...]]:
         for block in self.part.flow.own(head):
@@ -349,10 +223,10 @@ class Executed:
     def _left(self, loop: int, main: int, inner: int, turn: Turn) -> float:
         """Returns how often the body of a loop is executed that does what another one has left."""
         told = self.part.source.loops[loop]
-        trips, copies = told.trips(turn.is_vector), self.copies(main, turn)
+        trips, copies = told.trips(turn.is_vector), self.copies.of(main, turn)
         left = trips - floor(trips / copies) * copies
         begun = told.begun.of(turn.is_vector) / self._outside(inner, loop, turn)
-        return begun * left * turn.share / self.copies(inner, turn)
+        return begun * left * turn.share / self.copies.of(inner, turn)
 
     def _outside(self, inner: int, loop: int, turn: Turn) -> float:
         """Returns the iterations of the source's loops that were written out around a loop: it is there once for
@@ -364,50 +238,3 @@ class Executed:
                 outside = outside[outside.index(around) + 1 :]
                 break
         return prod(self.part.source.loops[each].trips(turn.is_vector) for each in outside)
-
-    def copies(self, head: int, turn: Turn) -> int:
-        """Returns how many iterations of the source one of a loop does: as often as most of its instructions are there,
-        if the counter's step says the same, and as many as a vector holds if it has become one."""
-        key = head, turn.is_vector
-        if key not in self._copies:
-            there, steps = _duplicates(self.part.flow.own(head)), _steps(self.part.flow.own(head))
-            copies = max((gcd(step, there) for step in steps), default=1)
-            is_wide = not turn.is_vector and _wide(self.part.flow.own(head)) > VECTOR
-            is_wide = is_wide and any(step % (self.lanes * copies) == 0 for step in steps)
-            self._copies[key] = min(copies, there) * (self.lanes if is_wide else 1)
-        return self._copies[key]
-
-    @cached_property
-    def _copies(self) -> dict[tuple[int, bool], int]:
-        return {}
-
-
-def _duplicates(blocks: Iterable[Block]) -> int:
-    """Returns how often most instructions are there, of those that do not move lanes; 64-bit ones come in pairs."""
-    counts: Counter[tuple[str, int, int, str]] = Counter()
-    for block in blocks:
-        for each in block.instructions:
-            if each.line and not each.jumps and not _step(each) and not _MOVING.match(each.name):
-                counts[each.file, each.line, each.column, each.name] += 1
-    times: Counter[int] = Counter()
-    for (_, _, _, name), count in counts.items():
-        times[max(1, count // 2) if name[0] == "v" and name.endswith(("pd", "q")) else count] += 1
-    return max(times, key=lambda n: (times[n], -n), default=1)
-
-
-def _steps(blocks: Iterable[Block]) -> set[int]:
-    """Returns by how much the registers of a loop that may count go up or down."""
-    found: set[int] = set()
-    for block in blocks:
-        for each in block.instructions:
-            if step := _step(each):
-                found.add(step)
-    return found
-
-
-def _step(each: Instruction) -> int:
-    if each.name in ("inc", "dec"):
-        return 1
-    if each.name in ("add", "sub", "lea") and each.constant is not None:
-        return abs(each.constant)
-    return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -28,14 +28,16 @@ class SourceBlock:
 
     Attributes:
         places: file, line and column of each.
+        calls: the same of the calls by which control comes to them, see `perfmodel.opencl_c.lowered.Straight`.
         loops: the numbers of those around it, the outermost first, but for those in which work-items meet.
-        is_test: whether they are a loop's test or step, which stand on its line.
+        tests: the loop whose test or step they are, which stand on its line; None for none.
         meets_in: the innermost loop around them in which work-items meet; None where they meet in none.
     """
 
     places: tuple[tuple[str, int, int], ...]
+    calls: tuple[tuple[tuple[str, int, int], ...], ...]
     loops: tuple[int, ...]
-    is_test: bool
+    tests: int | None
     meets_in: int | None
     executions: Executions
 
@@ -74,7 +76,7 @@ class Source:
         file: where the kernel stands.
         blocks, loops: by their numbers.
         meetings: file and line of barriers.
-        local_size: work-items of a group along each axis.
+        local_size: work-items of a group along each axis that loops go over, the one of vectors first.
         uses_ids: whether it asks who it is; code that does not is executed by a group's first work-item alone.
         doubts: of all branches, by file and line.
     """
@@ -96,9 +98,28 @@ class Source:
         nearest = max(before, key=lambda each: each.column, default=None)
         return 0.0 if nearest is None else nearest.vectors if is_vector else nearest.items
 
-    def candidates(self, file: str, line: int, column: int) -> tuple[int, ...]:
+    def along(self, axis: int) -> Source:
+        """Returns the source with another axis of work-groups taken for the first, as vectors lie along it."""
+        sizes = self.local_size
+        if not 0 < axis < len(sizes):
+            return self
+        return replace(self, local_size=(sizes[axis], *sizes[:axis], *sizes[axis + 1 :]))
+
+    def candidates(self, file: str, line: int, column: int, calls: tuple[tuple[str, int, int], ...]) -> tuple[int, ...]:
         """Returns the blocks that an instruction of some place may come from: on a line, those that begin last before
-        it."""
+        it, and of functions that are called from several places, those of the calls that it comes from."""
+        there = self._at(file, line, column)
+        if len(there) < 2:
+            return there
+        lines = [line for _, line, _ in calls]
+        same = [n for n in there if any([line for _, line, _ in known] == lines for known in self.blocks[n].calls)]
+        columns = [column for *_, column in calls]
+        if len(same) > 1:
+            exact = [n for n in same if any([at for *_, at in known] == columns for known in self.blocks[n].calls)]
+            same = exact or same
+        return tuple(same) or there
+
+    def _at(self, file: str, line: int, column: int) -> tuple[int, ...]:
         if not line:
             return ()
         file = self._known(file)
@@ -122,6 +143,11 @@ class Source:
         if not found:
             return None
         return max(found, key=lambda n: (len(self.blocks[n].loops), self.blocks[n].executions.items))
+
+    @cached_property
+    def tests(self) -> dict[int, int]:
+        """The block with each loop's test, or with its step."""
+        return {block.tests: n for n, block in self.blocks.items() if block.tests in block.loops}
 
     def _known(self, file: str) -> str:
         """Returns the file itself, or that of the kernel for one that has another name to the driver."""

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from perfmodel.x86.flow import Block, Flow
 from perfmodel.x86.latencies import waits
-from perfmodel.x86.object_code import Instruction, functions
-from perfmodel.x86.origins import Executed, Part, Turn, turns_of
+from perfmodel.x86.matching import Part, Turn, turns_of
+from perfmodel.x86.object_code import Functions, Instruction, functions
+from perfmodel.x86.origins import Executed
 from perfmodel.x86.source import Source
 from perfmodel.x86.units import units_of
+from perfmodel.x86.vector_axis import vector_axis
 
 IN_FLIGHT = 256
 """Instructions that a core looks ahead over."""
@@ -49,6 +51,8 @@ def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> W
     variant = next(
         (name for name in code if re.fullmatch(rf"{VARIANT}[a-zA-Z0-9]+_{re.escape(source.name)}", name)), None
     )
+    if is_vectorized and source.name in code:
+        source = source.along(vector_axis(code[source.name], lanes))
     meets = variant is not None or bool(source.meetings)
     goes_in_vectors = is_vectorized and source.local_size[0] >= lanes
     if variant is not None:
@@ -58,13 +62,10 @@ def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> W
         raise ValueError(f"the binary holds no kernel {source.name}")
     units: defaultdict[str, float] = defaultdict(float)
     waiting = 0.0
-    to_do = [(entry, 1.0, Turn(goes_in_vectors, 1.0))]
-    done: set[str] = set()
+    to_do = {entry: (1.0, Turn(goes_in_vectors, 1.0))}
     while to_do:
-        name, once, by_default = to_do.pop()
-        if name in done or not code[name]:
-            continue
-        done.add(name)
+        name = next(name for name in to_do if not any(_calls(code, other, name) for other in to_do if other != name))
+        once, by_default = to_do.pop(name)
         part = Part(Flow(code[name]), source, name == entry, meets)
         turns = turns_of(part, lanes, goes_in_vectors) if part.is_kernel else {}
         executed = Executed(part, turns, once, by_default, lanes)
@@ -77,10 +78,18 @@ def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> W
             for unit, amount in units_of(block.instructions).items():
                 units[unit] += amount * times[number]
             for each in block.instructions:
-                if each.callee in code:
-                    to_do.append((each.callee, times[number], Turn(each.callee.startswith(VARIANT), 1.0)))
+                if code.get(each.callee):
+                    before = to_do[each.callee][0] if each.callee in to_do else 0.0
+                    is_vector = each.callee.startswith(VARIANT)
+                    to_do[each.callee] = before + times[number], Turn(is_vector, 1.0)
         waiting += _waits(part.flow, times, doubts)
     return Work(dict(units), waiting)
+
+
+def _calls(code: Functions, name: str, other: str) -> bool:
+    """Returns whether a function calls another one, or one that does."""
+    callees = {each.callee for each in code[name] if each.callee in code and each.callee != name}
+    return other in callees or any(_calls(code, callee, other) for callee in callees)
 
 
 def _doubt(block: Block, source: Source, is_vector: bool) -> float:

@@ -13,8 +13,8 @@ from perfmodel.x86.object_code import Instruction
 
 def instruction(name: str, address: int = 0, target: int | None = None, **more: object) -> Instruction:
     given: dict[str, object] = {
-        "file": "", "line": 0, "column": 0, "reads": (), "writes": (), "loads": "", "stores": "", "addressed": (),
-        "bytes": 0, "callee": "",
+        "file": "", "line": 0, "column": 0, "calls": (), "reads": (), "writes": (), "loads": "", "stores": "",
+        "addressed": (), "bytes": 0, "callee": "",
     } | more  # fmt: skip
     return Instruction(address=address, name=name, target=target, **given)  # type: ignore[arg-type]
 
@@ -60,6 +60,20 @@ def test_loops_follow_from_what_can_be_reached_without_what(seed: int) -> None:
     assert {head: set(loop.blocks) for head, loop in flow.loops.items()} == loops
     for number, around in flow.around.items():
         assert set(around) == {head for head, body in loops.items() if number in body}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_blocks_that_each_iteration_executes_are_those_without_which_it_does_not_end(seed: int) -> None:
+    code, following = some_code(seed)
+    flow = Flow(code)
+    starts = {number: block.instructions[0].address // 10 for number, block in flow.blocks.items()}
+    for number in flow.blocks:
+        head = flow.innermost(number)
+        ends = (
+            flow.loops[head].latches if head is not None else [n for n in flow.blocks if not flow.blocks[n].following]
+        )
+        without = reached(0, following, starts[number])
+        assert flow.is_always_executed(number) == all(starts[end] not in without for end in ends)
 
 
 def test_a_switch_goes_to_all_that_nothing_else_leads_to() -> None:

@@ -109,6 +109,72 @@ def test_sums_in_registers_between_barriers_of_a_loop() -> None:
     assert found == pytest.approx(4096 * 64 * 4 / lanes(), rel=0.3)
 
 
+def test_along_axes_that_have_one_work_item_as_required_or_unasked_for_there_is_no_loop() -> None:
+    text = """size_t i = get_global_id(1) * 64 + get_global_id(0);
+    for (int f = 0; f < 3; f++) {
+        float s = 0;
+        for (int j = 0; j < n; j++)
+            s += a[i + j] * b[f * 64 + j];
+        a[f * 4096 + i] = s;
+    }"""
+    free = kernel(text, local=(16, 16, 1), items=(64, 64, 4))
+    source = free.launch().source.replace("__kernel", "__kernel __attribute__((reqd_work_group_size(16, 16, 1)))")
+    program = OpenCLProgram(source, "k", (64, 64, 4), (16, 16, 1), list(free.launch().arguments))
+    required = pm.Kernel(program, {}, None, n=64).as_core_code()
+    for of in (free, required):
+        assert core("floats", of) == pytest.approx(64 * 64 * 4 * 3 * 64 / lanes(), rel=0.15)
+
+
+def test_vectors_lie_along_the_axis_whose_work_items_touch_neighbouring_places() -> None:
+    text = """int x = get_global_id({0}), y = get_global_id({1}); float s = 0;
+    for (int j = 0; j < n; j++)
+        s = s * b[y * n + x] + a[j];
+    a[y * n + x] = s;"""
+    of = {
+        (first, local): core("floats", kernel(text.format(first, 1 - first), local=local, items=(64, 64)))
+        for first in (0, 1)
+        for local in ((64, 1), (1, 64))
+    }
+    for first, local in ((0, (64, 1)), (1, (1, 64))):
+        assert of[first, local] == pytest.approx(4096 * 64 / lanes(), rel=0.15)
+        assert of[1 - first, local] == pytest.approx(4096 * 64, rel=0.15)
+
+
+HELPED = """float helper(__global const float *b, int turns) {{
+    float s = 0;
+    for (int j = 0; j < turns; j++)
+        s += b[j] / (s + 2);
+    return s;
+}}
+__kernel void k(__global float *a, __global const float *b, int n) {{
+    size_t i = get_global_id(0);
+    float s = helper(b, {first});
+    if (i < 512)
+        s += helper(b + i, {second});
+    a[i] = s;
+}}"""
+
+
+@pytest.mark.parametrize(("first", "second"), [("n", "3 * n"), ("3 * n", "n")])
+def test_a_function_s_code_is_counted_by_where_it_is_called_from(first: str, second: str) -> None:
+    free = kernel("a[0] = 0;")
+    arguments = list(free.launch().arguments)
+    program = OpenCLProgram(HELPED.format(first=first, second=second), "k", 4096, 64, arguments)
+    turns = [{"n": 64, "3 * n": 192}[each] for each in (first, second)]
+    found = core("divides", pm.Kernel(program, {}, None, n=64).as_core_code())
+    one = core("divides", kernel("size_t i = get_global_id(0); a[i] = a[i] / b[i];")) / 4096  # of one work-item
+    assert found == pytest.approx(one * (4096 * turns[0] + 512 * turns[1]), rel=0.15)
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(1000, 1), (-1, 0)])
+def test_of_a_loop_s_versions_the_one_that_conditions_choose_is_counted(limit: int, expected: int) -> None:
+    text = """size_t i = get_global_id(0); float s = 0;
+    for (int j = 0; j < n; j++) { if (n < {}) s += a[j] / (b[i] + j); else s += a[j] * b[i]; }
+    a[i] = s;""".replace("{}", str(limit))
+    one = core("divides", kernel("size_t i = get_global_id(0); a[i] = a[i] / b[i];"))
+    assert core("divides", kernel(text)) == pytest.approx(64 * one * expected, rel=0.15, abs=one)
+
+
 UNTIL = """size_t i = get_global_id(0); int j = 0; float s = a[i];
 while (j < n && b[(i * 64 + j) & 65535] < 0.9f) { s = s * 0.5f + 1; j++; }
 a[i] = s + j;"""

@@ -39,8 +39,8 @@ class Emission:
 
     Attributes:
         body, simple: the list that is being filled, and the simple statements that will become its next block.
-        places: of these statements.
-        place: of the statement that is being lowered.
+        places, calls: of these statements, see `perfmodel.opencl_c.lowered.Straight`.
+        place, called: of the statement that is being lowered.
         most_blocks: more are refused.
         frame: of the function that is.
     """
@@ -59,7 +59,9 @@ class Emission:
         self.body: list[low.Statement] = []
         self.simple: list[low.Simple] = []
         self.places: list[syn.Place] = []
+        self.calls: list[tuple[syn.Place, ...]] = []
         self.place = syn.Place("", 0, 0)
+        self.called: tuple[syn.Place, ...] = ()
 
     # --- storage
 
@@ -93,6 +95,7 @@ class Emission:
     def emit(self, statement: low.Simple) -> None:
         self.simple.append(statement)
         self.places.append(self.place)
+        self.calls.append(self.called)
 
     def assign(self, register: low.Register, value: low.Expression) -> None:
         self.emit(low.Assign(register, value))
@@ -117,16 +120,17 @@ class Emission:
                     "its calls are inlined; call fewer functions from functions",
                     *self.place,
                 )
-            places = tuple(dict.fromkeys(self.places))
-            self.body.append(low.Straight(self.blocks, tuple(self.simple), self.place, places))
+            places, calls = (tuple(dict.fromkeys(each)) for each in (self.places, self.calls))
+            self.body.append(low.Straight(self.blocks, tuple(self.simple), self.place, places, calls))
             self.blocks += 1
-            self.simple, self.places = [], []
+            self.simple, self.places, self.calls = [], [], []
 
     def reopen(self) -> None:
         """Goes on with the basic block before, if nothing came between."""
         if self.body and isinstance(last := self.body[-1], low.Straight) and last.number == self.blocks - 1:
             self.body.pop()
             self.simple, self.places = [*last.statements, *self.simple], [*last.places, *self.places]
+            self.calls = [*last.calls, *self.calls]
             self.blocks -= 1
 
     def structured(self, statement: low.If | low.Loop | low.Scope) -> None:

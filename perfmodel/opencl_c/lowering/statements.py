@@ -317,12 +317,14 @@ class Lowering:
         elif function.result.size and not is_void(function.result):
             result = self.out.register(f"_{function.name}", function.result)
         self.out.frame = Frame(function, variables, self.out.label(function.name), result)
-        place = self.out.place
+        place, called = self.out.place, self.out.called
         if function.body is None:
             raise SourceError(f"function {function.name!r} has no body; define it in the source", *expression.place)
         statements = function.body.statements
+        self.out.flush()
+        self.out.called = (expression.place, *called)
         body = self.out.scoped(self.out.frame.end, lambda: self.statements(statements))
-        self.out.frame, self.out.place = outer, place
+        self.out.frame, self.out.place, self.out.called = outer, place, called
         self.out.flush()
         if not body or (len(body) == 1 and isinstance(body[0], low.Straight) and body[0].number == self.out.blocks - 1):
             # A function without branches belongs to the block that it is called from.

@@ -138,7 +138,7 @@ def source_of(
     ]
     met = {loop for number, _ in meetings for loop in nesting.of_blocks[number]}
     loops = list(walks.loops(kernel.body))
-    tests = {block.number for loop in loops for block in walks.straights((*loop.test, *loop.step))}
+    tests = {block.number: loop.number for loop in loops for block in walks.straights((*loop.test, *loop.step))}
 
     def unmet(around: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(number for number in around if number not in met)
@@ -146,8 +146,9 @@ def source_of(
     blocks = {
         block.number: SourceBlock(
             places=tuple(dict.fromkeys(map(_place, _places(block)))),
+            calls=tuple(tuple(map(_place, calls)) for calls in block.calls),
             loops=unmet(nesting.of_blocks[block.number]),
-            is_test=block.number in tests,
+            tests=tests.get(block.number),
             meets_in=next((loop for loop in reversed(nesting.of_blocks[block.number]) if loop in met), None),
             executions=executions.get(block.number, NOTHING),
         )
@@ -161,10 +162,13 @@ def source_of(
             loop.number: _loop(loop, unmet(nesting.of_loops[loop.number]), executions, nesting.before) for loop in loops
         },
         meetings=frozenset(_place(place)[:2] for _, place in meetings),
-        local_size=tuple(local_size),
+        local_size=_gone_over(kernel, tuple(local_size)),
         uses_ids=any(_asks_who(statement) for statement in walks.simple_statements(kernel.body)),
         doubts={line: tuple(found) for line, found in doubted.items()},
     )
+
+
+OF_WORK_ITEMS = ("get_global_id", "get_local_id")
 
 
 @dataclass
@@ -196,6 +200,24 @@ class _Nesting:
                     inner = (*around, statement.number)
                     for part in (statement.test, statement.body, statement.step):
                         self.add(part, inner)
+
+
+def _gone_over(kernel: low.LoweredKernel, local_size: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns a work-group's sizes along those axes that a driver makes loops for: the first, and all others but those
+    of one work-item that the source requires to be so, or does not ask for ids along."""
+    nodes = (
+        node
+        for each in walks.simple_statements(kernel.body)
+        for e in walks.expressions_of(each)
+        for node in walks.walk(e)
+    )
+    asked = [node.axis for node in nodes if isinstance(node, low.WorkItem) and node.function in OF_WORK_ITEMS]
+    last = max((int(axis.value) if isinstance(axis, low.Constant) else 2 for axis in asked), default=0)
+    return tuple(
+        size
+        for axis, size in enumerate(local_size)
+        if axis == 0 or size > 1 or (axis <= last and kernel.work_group is None)
+    )
 
 
 def _asks_who(statement: low.Simple) -> bool:

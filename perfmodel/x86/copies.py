@@ -1,0 +1,103 @@
+"""Says how many iterations of the source one of a loop of machine code does."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from math import gcd, prod
+from typing import Any
+
+from perfmodel.x86.flow import Flow
+from perfmodel.x86.matching import Part, Turn, wide_share
+from perfmodel.x86.object_code import Instruction
+
+VECTOR = 0.3
+"""A loop for single work-items with such a share of wide instructions has become one over vectors of its iterations."""
+_MOVING = re.compile(
+    "vinsert|vpinsr|vextract|vpextr|vmov|vbroadcast|vpbroadcast|vpmovzx|vpmovsx|vperm|vshuf|vunpck|vpunpck|vblend"
+    "|vpblend|mov|lea|call|nop|cmp|test"
+)
+"""Instructions of which there are several for one of the source, as they move lanes, or one for several."""
+_CONDITION = re.compile("(?<=^cmov)[a-z]+|(?<=^set)[a-z]+")
+
+
+class Copies:
+    """Tells of each loop of a function how many iterations of the source one of its own does.
+
+    Args:
+        lanes: work-items of a vector.
+    """
+
+    def __init__(self, part: Part, lanes: int) -> None:
+        self.part, self.lanes = part, lanes
+        self._known: dict[tuple[int, bool], int] = {}
+
+    def of(self, head: int, turn: Turn) -> int:
+        """Returns how many iterations of the source one of a loop does: as often as most of its instructions are there,
+        if the counter's step says the same, and as many as a vector holds if it has become one."""
+        key, flow = (head, turn.is_vector), self.part.flow
+        if key not in self._known:
+            counts, steps = self._duplicates(head, turn), _steps(flow, head)
+            copies = max((_copies(step, counts) for step in steps), default=1)
+            is_wide = not turn.is_vector and wide_share(flow.own(head)) > VECTOR
+            is_wide = is_wide and any(step % (self.lanes * copies) == 0 for step in steps)
+            self._known[key] = copies * (self.lanes if is_wide else 1)
+        return self._known[key]
+
+    def _duplicates(self, head: int, turn: Turn) -> list[int]:
+        """Returns how often each instruction of a loop's own that does not move lanes is there, of those that each
+        iteration executes if there are any: 64-bit ones come in pairs, and what lies in inner loops that were written
+        out is there for each of their iterations."""
+        part = self.part
+        for numbers in (part.flow.always(head), [block.number for block in part.flow.own(head)]):
+            counts: Counter[tuple[Any, ...]] = Counter()
+            for number in numbers:
+                code = part.flow.blocks[number].instructions
+                for each, among in zip(code, part.candidates[number], strict=True):
+                    if each.line and not each.jumps and not _step(each) and not _MOVING.match(each.name):
+                        told = part.source.most_executed(among, part.matches.get(head))
+                        counts[told, each.calls, each.line, each.column, _CONDITION.sub("", each.name)] += 1
+            if counts:
+                break
+        found: list[int] = []
+        for (told, *_, name), count in counts.items():
+            pairs = name[0] == "v" and name.endswith(("pd", "q"))
+            found.append(max(1, round(count / (2 if pairs else 1) / self._written_out(told, head, turn))))
+        return found
+
+    def _written_out(self, block: int | None, head: int, turn: Turn) -> float:
+        """Returns how many iterations of the source's loops within a loop's own a block is executed in."""
+        loop, source = self.part.matches.get(head), self.part.source
+        around = source.blocks[block].loops if block is not None else ()
+        inside = around[around.index(loop) + 1 :] if loop in around else ()
+        return prod(source.loops[each].trips(turn.is_vector) for each in inside)
+
+
+def _copies(step: int, counts: Sequence[int]) -> int:
+    """Returns how many iterations one of a loop does whose counter goes on by a step: what most instructions say that
+    are there so often."""
+    votes = Counter(gcd(step, count) for count in counts)
+    return max(votes, key=lambda n: (votes[n], -n), default=1)
+
+
+def _steps(flow: Flow, head: int) -> set[int]:
+    """Returns by how much a loop's counter goes up or down: the registers that decide where it goes back, or where
+    none of these does, all that may count."""
+    latches = [flow.blocks[number] for number in flow.loops[head].latches]
+    deciding = [latch.instructions[place] for latch in latches for place in latch.deciding]
+    asked = {name for each in deciding for name in (*each.reads, *each.writes)}
+    steps: dict[str, int] = defaultdict(int)
+    for each in (each for block in flow.own(head) for each in block.instructions):
+        for name in each.writes:
+            if name != "flags" and (step := _step(each)):
+                steps[name] = steps[name] + step if name in each.reads else max(steps[name], step)
+    return {step for name, step in steps.items() if name in asked} or set(steps.values())
+
+
+def _step(each: Instruction) -> int:
+    if each.name in ("inc", "dec"):
+        return 1
+    if each.name in ("add", "sub", "lea") and each.constant is not None:
+        return abs(each.constant)
+    return 0
