@@ -47,15 +47,16 @@ _INTO_OTHERS = ("vpextr", "vpinsr", "vextractps", "vmovmsk", "vpmovmsk", "kmov")
 _NOTHING = ("nop", "endbr64", "vzeroupper", "int3", "ud2")
 _CALCULATED = re.compile(r"__ocl_svml_\w\d_(?P<name>[a-z]+?\d*?)(?P<single>f?)(?P<lanes>1|2|4|8|16|32)(?P<kind>_\w+)?$")
 _FUNCTIONS = {
-    "exp": 24, "exp2": 20, "exp10": 30, "expm1": 45, "log": 20, "log2": 20, "log10": 42, "log1p": 45, "sin": 24,
-    "cos": 24, "sincos": 35, "sinpi": 25, "cospi": 25, "tan": 56, "sinh": 25, "cosh": 25, "tanh": 75, "pow": 120,
-    "pown": 120, "powr": 120, "idiv": 30, "irem": 34, "udiv": 30, "urem": 34, "asin": 21, "acos": 21, "atan": 21,
-    "atan2": 32, "erf": 56, "cbrt": 30, "hypot": 25, "sqrt": 10, "rsqrt": 22,
+    "exp": 12, "exp2": 28, "exp10": 31, "expm1": 36, "log": 13, "log2": 27, "log10": 29, "log1p": 40, "sin": 18,
+    "cos": 26, "sincos": 35, "sinpi": 10, "cospi": 9, "tan": 21, "sinh": 17, "cosh": 13, "tanh": 31, "pow": 88,
+    "pown": 88, "powr": 88, "idiv": 30, "irem": 34, "udiv": 30, "urem": 34, "asin": 14, "acos": 13, "atan": 12,
+    "atan2": 22, "erf": 20, "cbrt": 33, "hypot": 8, "sqrt": 5, "rsqrt": 8,
 }  # fmt: skip
-"""Cycles of a vector of eight lanes in single precision, roughly: of a Zen 3, by the family special_functions."""
-_NATIVE = {"exp": 9, "exp2": 7, "exp10": 9, "log": 10, "log2": 9, "log10": 9, "sin": 18, "cos": 18, "tan": 40}
+"""Cycles between two of a vector of eight lanes in single precision, roughly: of a Zen 3, in loops that do nothing
+else."""
+_NATIVE = {"exp": 8, "exp2": 8, "exp10": 9, "log": 10, "log2": 12, "log10": 12, "sin": 22, "cos": 22, "tan": 23}
 """The same of ``native_`` functions."""
-_USUAL_FUNCTION = 35
+_USUAL_FUNCTION = 25
 
 
 def units_of(instructions: Iterable[Instruction]) -> Mapping[str, float]:

@@ -120,8 +120,15 @@ class Emission:
                     "its calls are inlined; call fewer functions from functions",
                     *self.place,
                 )
-            places, calls = (tuple(dict.fromkeys(each)) for each in (self.places, self.calls))
-            self.body.append(low.Straight(self.blocks, tuple(self.simple), self.place, places, calls))
+            self.body.append(
+                low.Straight(
+                    number=self.blocks,
+                    statements=tuple(self.simple),
+                    place=self.place,
+                    places=tuple(dict.fromkeys(self.places)),
+                    calls=tuple(dict.fromkeys(self.calls)),
+                )
+            )
             self.blocks += 1
             self.simple, self.places, self.calls = [], [], []
 
