@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from math import gcd, prod
 from typing import Any
 
-from perfmodel.x86.flow import Flow
+from perfmodel.x86.counters import step_of, steps_of
 from perfmodel.x86.matching import Part, Turn, wide_share
-from perfmodel.x86.object_code import Instruction
 
 VECTOR = 0.3
 """A loop for single work-items with such a share of wide instructions has become one over vectors of its iterations."""
@@ -38,7 +37,7 @@ class Copies:
         if the counter's step says the same, and as many as a vector holds if it has become one."""
         key, flow = (head, turn.is_vector), self.part.flow
         if key not in self._known:
-            counts, steps = self._duplicates(head, turn), _steps(flow, head)
+            counts, steps = self._duplicates(head, turn), steps_of(flow, head)
             copies = max((_copies(step, counts) for step in steps), default=1)
             is_wide = not turn.is_vector and wide_share(flow.own(head)) > VECTOR
             is_wide = is_wide and any(step % (self.lanes * copies) == 0 for step in steps)
@@ -55,7 +54,7 @@ class Copies:
             for number in numbers:
                 code = part.flow.blocks[number].instructions
                 for each, among in zip(code, part.candidates[number], strict=True):
-                    if each.line and not each.jumps and not _step(each) and not _MOVING.match(each.name):
+                    if each.line and not each.jumps and not step_of(each) and not _MOVING.match(each.name):
                         told = part.source.most_executed(among, part.matches.get(head))
                         counts[told, each.calls, each.line, each.column, _CONDITION.sub("", each.name)] += 1
             if counts:
@@ -79,25 +78,3 @@ def _copies(step: int, counts: Sequence[int]) -> int:
     are there so often."""
     votes = Counter(gcd(step, count) for count in counts)
     return max(votes, key=lambda n: (votes[n], -n), default=1)
-
-
-def _steps(flow: Flow, head: int) -> set[int]:
-    """Returns by how much a loop's counter goes up or down: the registers that decide where it goes back, or where
-    none of these does, all that may count."""
-    latches = [flow.blocks[number] for number in flow.loops[head].latches]
-    deciding = [latch.instructions[place] for latch in latches for place in latch.deciding]
-    asked = {name for each in deciding for name in (*each.reads, *each.writes)}
-    steps: dict[str, int] = defaultdict(int)
-    for each in (each for block in flow.own(head) for each in block.instructions):
-        for name in each.writes:
-            if name != "flags" and (step := _step(each)):
-                steps[name] = steps[name] + step if name in each.reads else max(steps[name], step)
-    return {step for name, step in steps.items() if name in asked} or set(steps.values())
-
-
-def _step(each: Instruction) -> int:
-    if each.name in ("inc", "dec"):
-        return 1
-    if each.name in ("add", "sub", "lea") and each.constant is not None:
-        return abs(each.constant)
-    return 0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from perfmodel.x86.object_code import Instruction
+from perfmodel.x86.units import function_cycles
 
 LOAD, FORWARDED, SPILLED = 5.0, 8.0, 4.0
 """Cycles until a load has its value, until a value that was stored is loaded again, and until one of the stack is."""
@@ -27,6 +28,12 @@ _CYCLES: tuple[tuple[float, tuple[str, ...]], ...] = (
 """Cycles until a result is there, by the beginnings of names, as they are on cores since 2019; others take one."""
 
 
+HANDED_OVER = ("v0", "v1")
+"""The registers in which functions of vectors get numbers; the result is in the first."""
+CALL, FUNCTION = 20.0, 1.2
+"""Cycles until such a function has its result, and how many more for each that it keeps a core busy, on a Zen 3."""
+
+
 @cache
 def cycles_of(name: str, is_load: bool) -> float:
     """Returns the cycles until an instruction's result is there, from when its operands are."""
@@ -45,6 +52,10 @@ def waits(code: Sequence[Instruction], passes: int = 3) -> tuple[float, float]:
     for number in range(passes):
         before = ready | stored
         for each in code:
+            if each.callee:
+                start = max(ready.get(register, 0.0) for register in HANDED_OVER)
+                ready[HANDED_OVER[0]] = start + CALL + FUNCTION * function_cycles(each.callee)
+                continue
             values = [register for register in each.reads if register not in each.addressed]
             start = max((ready.get(register, 0.0) for register in values), default=0.0)
             if each.loads:

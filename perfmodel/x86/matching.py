@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, prod
 
+from perfmodel.x86.counters import steps_of
 from perfmodel.x86.flow import Block, Flow
 from perfmodel.x86.source import Source
 
@@ -189,8 +190,8 @@ class Turn:
 
 
 def turns_of(part: Part, lanes: int, is_vectorized: bool) -> dict[int, Turn]:
-    """Returns how each innermost loop over work-items goes; of two that do the same, the one with more wide
-    instructions of its own goes in vectors, and the other one does what is left.
+    """Returns how each innermost loop over work-items goes; of two that do the same, the one that counts by vectors, or
+    has more wide instructions of its own, goes in vectors, and the other one does what is left.
 
     Args:
         lanes: work-items of a vector.
@@ -201,7 +202,11 @@ def turns_of(part: Part, lanes: int, is_vectorized: bool) -> dict[int, Turn]:
     left = width % lanes / width
     flow = part.flow
     wide = {
-        head: (wide_share(flow.own(head)), wide_share(flow.blocks[each] for each in flow.loops[head].blocks))
+        head: (
+            lanes in steps_of(flow, head),
+            wide_share(flow.own(head)),
+            wide_share(flow.blocks[each] for each in flow.loops[head].blocks),
+        )
         for head in part.innermost
     }
     lines = {head: _lines(part.flow, head) for head in part.innermost}
@@ -222,7 +227,7 @@ def turns_of(part: Part, lanes: int, is_vectorized: bool) -> dict[int, Turn]:
             is_vector = all(wide[head] >= wide[other] for other in twins)
             found[head] = Turn(is_vector, full if is_vector else left)
         else:
-            found[head] = Turn(wide[head][0] > 0, full if wide[head][0] > 0 else 1.0)
+            found[head] = Turn(any(wide[head][:2]), full if any(wide[head][:2]) else 1.0)
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from perfmodel.x86.object_code import Instruction
 
@@ -48,14 +49,16 @@ _NOTHING = ("nop", "endbr64", "vzeroupper", "int3", "ud2")
 _CALCULATED = re.compile(r"__ocl_svml_\w\d_(?P<name>[a-z]+?\d*?)(?P<single>f?)(?P<lanes>1|2|4|8|16|32)(?P<kind>_\w+)?$")
 _FUNCTIONS = {
     "exp": 12, "exp2": 28, "exp10": 31, "expm1": 36, "log": 13, "log2": 27, "log10": 29, "log1p": 40, "sin": 18,
-    "cos": 26, "sincos": 35, "sinpi": 10, "cospi": 9, "tan": 21, "sinh": 17, "cosh": 13, "tanh": 31, "pow": 88,
+    "cos": 26, "sincos": 35, "sinpi": 10, "cospi": 9, "tan": 35, "sinh": 17, "cosh": 13, "tanh": 31, "pow": 88,
     "pown": 88, "powr": 88, "idiv": 30, "irem": 34, "udiv": 30, "urem": 34, "asin": 14, "acos": 13, "atan": 12,
     "atan2": 22, "erf": 20, "cbrt": 33, "hypot": 8, "sqrt": 5, "rsqrt": 8,
 }  # fmt: skip
 """Cycles between two of a vector of eight lanes in single precision, roughly: of a Zen 3, in loops that do nothing
 else."""
-_NATIVE = {"exp": 8, "exp2": 8, "exp10": 9, "log": 10, "log2": 12, "log10": 12, "sin": 22, "cos": 22, "tan": 23}
+_NATIVE = {"exp": 8, "exp2": 8, "exp10": 9, "log": 10, "log2": 12, "log10": 12, "sin": 20, "cos": 20, "tan": 33}
 """The same of ``native_`` functions."""
+_DOUBLE = {"exp2": 12, "sin": 12, "pow": 36, "pown": 36, "powr": 36}
+"""What functions of doubles take that are not in proportion to those of floats, for as many bytes."""
 _USUAL_FUNCTION = 25
 
 
@@ -122,18 +125,25 @@ def _add_move(each: Instruction, found: defaultdict[str, float]) -> None:
 
 def _add_call(each: Instruction, found: defaultdict[str, float]) -> None:
     found["slots"] += 2
-    calculated = _CALCULATED.match(each.callee)
+    cycles = function_cycles(each.callee)
+    found["functions" if cycles else "calls"] += cycles or 1
+
+
+@cache
+def function_cycles(callee: str) -> float:
+    """Returns the cycles between two calls of a function of vectors; 0 for any other function."""
+    calculated = _CALCULATED.match(callee)
     if calculated is None:
-        found["calls"] += 1
-        return
+        return 0.0
     name, lanes = calculated["name"], int(calculated["lanes"])
-    table = _NATIVE if calculated["kind"] == "_native" and name in _NATIVE else _FUNCTIONS
-    cycles = float(table.get(name, _USUAL_FUNCTION))
-    if not calculated["single"] and name not in ("idiv", "irem", "udiv", "urem"):
+    is_double = not calculated["single"] and name not in ("idiv", "irem", "udiv", "urem")
+    known = _FUNCTIONS | _DOUBLE if is_double else _FUNCTIONS
+    cycles = float((known | _NATIVE if calculated["kind"] == "_native" else known).get(name, _USUAL_FUNCTION))
+    if is_double:
         cycles *= 1.3 * max(1.0, lanes / 4)
     elif lanes > 8:
         cycles *= 1.5
-    found["functions"] += cycles * (0.7 if lanes == 1 else 1.0)
+    return cycles * (0.7 if lanes == 1 else 1.0)
 
 
 def _bytes(letters: str) -> int:

@@ -13,11 +13,13 @@ from perfmodel.x86.matching import Part, Turn, turns_of
 from perfmodel.x86.object_code import Functions, Instruction, functions
 from perfmodel.x86.origins import Executed
 from perfmodel.x86.source import Source
-from perfmodel.x86.units import units_of
+from perfmodel.x86.units import function_cycles, units_of
 from perfmodel.x86.vector_axis import vector_axis
 
 IN_FLIGHT = 256
 """Instructions that a core looks ahead over."""
+IN_A_CYCLE = 3
+"""Instructions that a core does in a cycle of a function of vectors."""
 TYPICAL = 0.5
 """Blocks of a loop that are executed so much more seldom than its most frequent one are no part of its waits."""
 VARIANT = "_ZGV"
@@ -114,12 +116,13 @@ def _waits(flow: Flow, times: Mapping[int, float], doubts: Mapping[int, float]) 
             continue
         code = _typical(blocks, times, often)
         chain, carried = waits(code)
-        cycles = chain * min(1.0, len(code) / IN_FLIGHT)
+        length = len(code) + IN_A_CYCLE * sum(function_cycles(each.callee) for each in code)
+        cycles = chain * min(1.0, length / IN_FLIGHT)
         if head is not None:
             outer = flow.outer(head)
             around = max((times[block.number] for block in flow.own(outer)), default=1.0) if outer is not None else 1.0
             trips = max(1.0, often / around) if around else 1.0
-            at_once = max(1.0, IN_FLIGHT / max(len(code) * trips, 1))
+            at_once = max(1.0, IN_FLIGHT / max(length * trips, 1))
             inside = flow.loops[head].blocks
             ends = (number for number in inside if not inside.issuperset(flow.blocks[number].following))
             wrong = min(1.0, sum(times[number] * doubts[number] for number in ends) * trips / often)
