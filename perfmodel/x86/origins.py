@@ -101,9 +101,12 @@ class Executed:
         return prod(part.source.local_size[:axes]) / (self.lanes if turn.is_vector else 1)
 
     def _chance(self, head: int) -> float:
-        """Returns how often control comes to a loop rather than to others that do the same iterations: what is the same
-        in all of them decides between several versions. How often the statements are executed that only one of them
-        has says how often that one is; one without such is the version for all other cases."""
+        """Returns how often control comes to a loop rather than to other versions of it, which a compiler makes where a
+        condition is the same in all iterations.
+
+        A version is taken as often as the statements are executed that it has and another one does not; one without
+        such statements is for all other cases.
+        """
         part, flow = self.part, self.part.flow
         loop, outer = part.matches[head], flow.outer(head)
         if loop is None or outer is None:

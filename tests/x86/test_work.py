@@ -222,6 +222,16 @@ def test_waits_are_those_of_sums_that_wait_for_themselves() -> None:
     )
 
 
+def test_chains_of_functions_wait_for_each_and_others_do_not() -> None:
+    text = "size_t i = get_global_id(0); float s = a[i]; for (int j = 0; j < n; j++) s {}; a[i] = s;"
+    chain, sums = (
+        core("waits", kernel(text.format(step), local=lanes(), items=lanes())) / 64
+        for step in ("= exp(-s)", "+= exp(b[j] * a[i])")
+    )
+    assert 20 < chain < 80  # an exponential has its result after some 35 cycles
+    assert sums < chain / 2
+
+
 def test_kernels_without_a_driver_s_code_have_none() -> None:
     other = pm.Kernel(
         OpenCLProgram("__kernel void k(__global float *a, int n) { a[n] = missing(n); }", "k", 64, 64,
