@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from perfmodel.kernels.counted_at_numbers import CountedAtNumbers
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import EmulatesItself, Program
 from perfmodel.kernels.transfers import WithTransfers
+
+if TYPE_CHECKING:
+    from perfmodel.x86.source import Source
 
 USUAL_LANES = 8
 """Work-items of a vector where the driver makes none; nothing is counted by them then."""
@@ -53,15 +56,29 @@ class CoreCode(CountedAtNumbers[Program]):
 
 
 def _work(program: OpenCLProgram, values: Mapping[str, Any]) -> CoreWork | None:
+    from perfmodel.x86.work import work_of  # slow to import, and only for this
+
+    launch = program.launch(values)
+    made = code_of(program, values)
+    if made is None:
+        return None
+    found = work_of(*made)
+    groups = float(np.prod(launch.global_size) / np.prod(launch.local_size))
+    return CoreWork({unit: amount * groups for unit, amount in found.units.items()}, found.waits * groups)
+
+
+def code_of(program: OpenCLProgram, values: Mapping[str, Any]) -> tuple[bytes, Source, int, bool] | None:
+    """Returns what a driver makes of a program, as `perfmodel.x86.work.work_of` takes it: the binary, the source as it
+    is executed, the work-items of a vector, and whether there are any; None where no driver tells its machine code.
+
+    Args:
+        values: of all arguments.
+    """
     from perfmodel.kernels.driver_code import driver_code  # slow to import, and only for this
-    from perfmodel.x86.work import work_of
 
     launch = program.launch(values)
     made = driver_code(launch.source, launch.kernel_name, tuple(launch.options))
     if made is None:
         return None
     lanes = made.lanes.get(launch.kernel_name, 0)
-    executed = program.executed_source(lanes or USUAL_LANES, values)
-    found = work_of(made.binary, executed, lanes or USUAL_LANES, is_vectorized=bool(lanes))
-    groups = float(np.prod(launch.global_size) / np.prod(launch.local_size))
-    return CoreWork({unit: amount * groups for unit, amount in found.units.items()}, found.waits * groups)
+    return made.binary, program.executed_source(lanes or USUAL_LANES, values), lanes or USUAL_LANES, bool(lanes)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from perfmodel.basics.graphs import reached
 from perfmodel.x86.flow import Block, Flow
 from perfmodel.x86.latencies import waits
 from perfmodel.x86.matching import Part, Turn, turns_of
@@ -49,6 +50,24 @@ def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> W
     Raises:
         ValueError: there is no such kernel in the binary.
     """
+    units: defaultdict[str, float] = defaultdict(float)
+    waiting = 0.0
+    for part, executed in executed_code(binary, source, lanes, is_vectorized):
+        times = executed.times
+        doubts = {
+            number: _doubt(block, source, executed.turn(number).is_vector) for number, block in part.flow.blocks.items()
+        }
+        for number, block in part.flow.blocks.items():
+            units["guesses"] += times[number] * doubts[number]
+            for unit, amount in units_of(block.instructions).items():
+                units[unit] += amount * times[number]
+        waiting += _waits(part.flow, times, doubts)
+    return Work(dict(units), waiting)
+
+
+def executed_code(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> Iterator[tuple[Part, Executed]]:
+    """Iterates over a kernel and the functions that it calls, with how often a work-group executes their blocks;
+    arguments and errors as of `work_of`."""
     code = functions(binary)
     variant = next(
         (name for name in code if re.fullmatch(rf"{VARIANT}[a-zA-Z0-9]+_{re.escape(source.name)}", name)), None
@@ -62,36 +81,30 @@ def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> W
     entry = variant if variant is not None and goes_in_vectors else source.name
     if entry not in code or not code[entry]:
         raise ValueError(f"the binary holds no kernel {source.name}")
-    units: defaultdict[str, float] = defaultdict(float)
-    waiting = 0.0
     to_do = {entry: (1.0, Turn(goes_in_vectors, 1.0))}
     while to_do:
-        name = next(name for name in to_do if not any(_calls(code, other, name) for other in to_do if other != name))
+        # A function's turn comes when all that call it have had theirs, as they say how often that is.
+        name = next(name for name in to_do if not any(name in _called(code, other) for other in to_do))
         once, by_default = to_do.pop(name)
         part = Part(Flow(code[name]), source, name == entry, meets)
         turns = turns_of(part, lanes, goes_in_vectors) if part.is_kernel else {}
         executed = Executed(part, turns, once, by_default, lanes)
-        times = executed.times
-        doubts = {
-            number: _doubt(block, source, executed.turn(number).is_vector) for number, block in part.flow.blocks.items()
-        }
+        yield part, executed
         for number, block in part.flow.blocks.items():
-            units["guesses"] += times[number] * doubts[number]
-            for unit, amount in units_of(block.instructions).items():
-                units[unit] += amount * times[number]
-            for each in block.instructions:
-                if code.get(each.callee):
-                    before = to_do[each.callee][0] if each.callee in to_do else 0.0
-                    is_vector = each.callee.startswith(VARIANT)
-                    to_do[each.callee] = before + times[number], Turn(is_vector, 1.0)
-        waiting += _waits(part.flow, times, doubts)
-    return Work(dict(units), waiting)
+            for callee in (each.callee for each in block.instructions):
+                if code.get(callee) and name not in _called(code, callee):
+                    before = to_do[callee][0] if callee in to_do else 0.0
+                    to_do[callee] = before + executed.times[number], Turn(callee.startswith(VARIANT), 1.0)
 
 
-def _calls(code: Functions, name: str, other: str) -> bool:
-    """Returns whether a function calls another one, or one that does."""
-    callees = {each.callee for each in code[name] if each.callee in code and each.callee != name}
-    return other in callees or any(_calls(code, callee, other) for callee in callees)
+def _called(code: Functions, name: str) -> set[str]:
+    """Returns the functions that one calls, and those that these call, but for those that call each other."""
+
+    def callees(of: str) -> set[str]:
+        return {each.callee for each in code[of] if code.get(each.callee)}
+
+    found = reached(callees(name), callees)
+    return set() if name in found else found
 
 
 def _doubt(block: Block, source: Source, is_vector: bool) -> float:
