@@ -2,9 +2,9 @@
 
     python -m benchmarks.executed_instructions FOLDER --launch cpu --out TABLE [--cases NAME …]
 
-FOLDER is a survey's (docs/surveys.md). Each case is launched on Intel's driver in callgrind (Debian's package valgrind),
-in a process of its own; code is made for AVX2, which Valgrind knows. A table tells for each kernel the instructions
-that a work-group executes on average, as counted and as `perfmodel.x86` says.
+FOLDER is a survey's (docs/surveys.md). Each case is launched on Intel's driver in Valgrind's callgrind (Debian has it
+as valgrind), in a process of its own; code is made for AVX2, which Valgrind knows. A table tells for each kernel the
+instructions that a work-group executes on average, as counted and as `perfmodel.x86` says.
 """
 
 from __future__ import annotations
