@@ -34,7 +34,9 @@ def main() -> None:
     with Store(arguments.store) as times:
         options = {"device": device, "store": times, "protocol": chosen.protocol}
         kernels = kernels_of(chosen, [calibration.model], options, [], (EVALUATION,))[EVALUATION]
-        table = pm.measure(kernels, calibration.model, progress=False, **options)
+        table = pm.measure(
+            kernels, calibration.model, device=device, store=times, protocol=chosen.protocol, progress=False
+        )
     seconds = table[chosen.output].to_numpy(dtype=np.float64)
     ways = {
         "source": np.array([float(predict(calibration, each, {}).seconds) for each in kernels]) / seconds,

@@ -58,7 +58,7 @@ WIDE = {
 FUNCTIONS = _named("float32", "exp log pow sin cos tanh")
 WHOLE = ("int32", "uint32")
 ISSUED = ("slots", "functions")
-"""What a core issues, one after the other, by the words of ``f_core_…``."""
+"""A core issues these one after the other, by the words of ``f_core_…``."""
 SIDE_BY_SIDE = ("loads", "stores", "floats", "shuffles", "transfers", "divides", "products", "waits")
 """All of this goes on in a core at the same time, beside what it issues."""
 BY_ITSELF = ("gathers", "masked", "atomics", "guesses", "calls")

@@ -53,12 +53,12 @@ _FUNCTIONS = {
     "pown": 88, "powr": 88, "idiv": 30, "irem": 34, "udiv": 30, "urem": 34, "asin": 14, "acos": 13, "atan": 12,
     "atan2": 22, "erf": 20, "cbrt": 33, "hypot": 8, "sqrt": 5, "rsqrt": 8,
 }  # fmt: skip
-"""Cycles between two of a vector of eight lanes in single precision, roughly: of a Zen 3, in loops that do nothing
-else."""
+"""Cycles from one call to the next, of a vector of eight lanes in single precision: roughly those of a Zen 3, in loops
+that do nothing else."""
 _NATIVE = {"exp": 8, "exp2": 8, "exp10": 9, "log": 10, "log2": 12, "log10": 12, "sin": 20, "cos": 20, "tan": 33}
 """The same of ``native_`` functions."""
 _DOUBLE = {"exp2": 12, "sin": 12, "pow": 36, "pown": 36, "powr": 36}
-"""What functions of doubles take that are not in proportion to those of floats, for as many bytes."""
+"""The same of functions of doubles that take another part of what vectors of floats take, for as many bytes."""
 _USUAL_FUNCTION = 25
 
 
