@@ -45,7 +45,8 @@ def predicted(case: Case) -> tuple[dict[int, float], int]:
     the address of its first one."""
     kernel = case.as_kernel().as_countable(case.sampled)
     program = kernel.program.as_opencl()
-    made = code_of(program, {**dict.fromkeys(program.arguments, 1), **kernel.sizes})
+    values = {**dict.fromkeys(program.arguments, 1), **kernel.sizes}
+    made = code_of(program, program.launch(values), values)
     if made is None:
         raise PerfmodelError("no driver tells its machine code")
     found: dict[int, float] = {}

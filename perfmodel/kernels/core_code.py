@@ -11,6 +11,7 @@ import numpy as np
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.counting.counts import CoreWork, KernelCounts
 from perfmodel.kernels.counted_at_numbers import CountedAtNumbers
+from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import EmulatesItself, Program
 from perfmodel.kernels.transfers import WithTransfers
@@ -59,7 +60,7 @@ def _work(program: OpenCLProgram, values: Mapping[str, Any]) -> CoreWork | None:
     from perfmodel.x86.work import work_of  # slow to import, and only for this
 
     launch = program.launch(values)
-    made = code_of(program, values)
+    made = code_of(program, launch, values)
     if made is None:
         return None
     found = work_of(*made)
@@ -67,16 +68,18 @@ def _work(program: OpenCLProgram, values: Mapping[str, Any]) -> CoreWork | None:
     return CoreWork({unit: amount * groups for unit, amount in found.units.items()}, found.waits * groups)
 
 
-def code_of(program: OpenCLProgram, values: Mapping[str, Any]) -> tuple[bytes, Source, int, bool] | None:
+def code_of(
+    program: OpenCLProgram, launch: Launch, values: Mapping[str, Any]
+) -> tuple[bytes, Source, int, bool] | None:
     """Returns what a driver makes of a program, as `perfmodel.x86.work.work_of` takes it: the binary, the source as it
     is executed, the work-items of a vector, and whether there are any; None where no driver tells its machine code.
 
     Args:
+        launch: of the program, at these values.
         values: of all arguments.
     """
     from perfmodel.kernels.driver_code import driver_code  # slow to import, and only for this
 
-    launch = program.launch(values)
     made = driver_code(launch.source, launch.kernel_name, tuple(launch.options))
     if made is None:
         return None

@@ -209,7 +209,7 @@ def turns_of(part: Part, lanes: int, is_vectorized: bool) -> dict[int, Turn]:
         )
         for head in part.innermost
     }
-    lines = {head: _lines(part.flow, head) for head in part.innermost}
+    lines = {head: _lines(flow, head) for head in part.innermost}
     found: dict[int, Turn] = {}
     for head in part.innermost:
         if part.meets:

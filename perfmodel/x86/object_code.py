@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
 from pathlib import PurePosixPath
-from typing import Any, TypeAlias
+from typing import Any
+
+from perfmodel.x86.source import Calls, Place
 
 OBJECT = ".ocl.obj"
 """The section of Intel's binaries that holds an object file of machine code."""
@@ -18,10 +20,6 @@ STATE, STATES = "__emutls", (".ldata",)
 """Variables of each thread, in which code with debugging information keeps a work-group's ids, and where they lie."""
 CALL = ("call", "lcall")
 JUMPS_ALWAYS = ("jmp", "ljmp")
-
-
-Place: TypeAlias = tuple[str, int, int]
-Calls: TypeAlias = tuple[Place, ...]
 
 
 @dataclass(frozen=True, slots=True)

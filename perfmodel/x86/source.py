@@ -6,10 +6,16 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 NEAR = 8
 """An instruction of a line on which no statement begins is of the statement before, if so few lines lie between."""
+
+
+Place: TypeAlias = tuple[str, int, int]
+"""A file, a line and a column."""
+Calls: TypeAlias = tuple[Place, ...]
+"""Places of calls by which control comes somewhere, the innermost first."""
 
 
 class Executions(NamedTuple):
@@ -34,8 +40,8 @@ class SourceBlock:
         meets_in: the innermost loop around them in which work-items meet; None where they meet in none.
     """
 
-    places: tuple[tuple[str, int, int], ...]
-    calls: tuple[tuple[tuple[str, int, int], ...], ...]
+    places: tuple[Place, ...]
+    calls: tuple[Calls, ...]
     loops: tuple[int, ...]
     tests: int | None
     meets_in: int | None
@@ -105,7 +111,7 @@ class Source:
             return self
         return replace(self, local_size=(sizes[axis], *sizes[:axis], *sizes[axis + 1 :]))
 
-    def candidates(self, file: str, line: int, column: int, calls: tuple[tuple[str, int, int], ...]) -> tuple[int, ...]:
+    def candidates(self, file: str, line: int, column: int, calls: Calls) -> tuple[int, ...]:
         """Returns the blocks that an instruction of some place may come from: on a line, those that begin last before
         it, and of functions that are called from several places, those of the calls that it comes from."""
         there = self._at(file, line, column)

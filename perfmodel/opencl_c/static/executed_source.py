@@ -137,6 +137,13 @@ def source_of(
         if isinstance(each, low.Barrier | low.Collective)
     ]
     met = {loop for number, _ in meetings for loop in nesting.of_blocks[number]}
+    asked = [
+        node
+        for statement in walks.simple_statements(kernel.body)
+        for each in walks.expressions_of(statement)
+        for node in walks.walk(each)
+        if isinstance(node, low.WorkItem)
+    ]
     loops = list(walks.loops(kernel.body))
     tests = {block.number: loop.number for loop in loops for block in walks.straights((*loop.test, *loop.step))}
 
@@ -162,8 +169,8 @@ def source_of(
             loop.number: _loop(loop, unmet(nesting.of_loops[loop.number]), executions, nesting.before) for loop in loops
         },
         meetings=frozenset(_place(place)[:2] for _, place in meetings),
-        local_size=_gone_over(kernel, tuple(local_size)),
-        uses_ids=any(_asks_who(statement) for statement in walks.simple_statements(kernel.body)),
+        local_size=_gone_over(kernel, asked, tuple(local_size)),
+        uses_ids=bool(asked),
         doubts={line: tuple(found) for line, found in doubted.items()},
     )
 
@@ -202,26 +209,22 @@ class _Nesting:
                         self.add(part, inner)
 
 
-def _gone_over(kernel: low.LoweredKernel, local_size: tuple[int, ...]) -> tuple[int, ...]:
+def _gone_over(
+    kernel: low.LoweredKernel, asked: Iterable[low.WorkItem], local_size: tuple[int, ...]
+) -> tuple[int, ...]:
     """Returns a work-group's sizes along those axes that a driver makes loops for: the first, and all others but those
-    of one work-item that the source requires to be so, or does not ask for ids along."""
-    nodes = (
-        node
-        for each in walks.simple_statements(kernel.body)
-        for e in walks.expressions_of(each)
-        for node in walks.walk(e)
-    )
-    asked = [node.axis for node in nodes if isinstance(node, low.WorkItem) and node.function in OF_WORK_ITEMS]
-    last = max((int(axis.value) if isinstance(axis, low.Constant) else 2 for axis in asked), default=0)
+    of one work-item that the source requires to be so, or does not ask for ids along.
+
+    Args:
+        asked: all that the kernel asks of who it is.
+    """
+    axes = [node.axis for node in asked if node.function in OF_WORK_ITEMS]
+    last = max((int(axis.value) if isinstance(axis, low.Constant) else 2 for axis in axes), default=0)
     return tuple(
         size
         for axis, size in enumerate(local_size)
         if axis == 0 or size > 1 or (axis <= last and kernel.work_group is None)
     )
-
-
-def _asks_who(statement: low.Simple) -> bool:
-    return any(isinstance(node, low.WorkItem) for each in walks.expressions_of(statement) for node in walks.walk(each))
 
 
 def _place(place: Place) -> tuple[str, int, int]:
