@@ -1,8 +1,8 @@
 """Judges the processor model by the test kernels of the 2016 paper, by their source and by their machine code.
 
 ``python -m benchmarks.kernels_by_code --store STORE`` measures them on the processor at hand, unless the store has
-their times, and predicts them by the calibration that comes along, carried over to it. `perfmodel predict` counts
-kernels of generators by their source alone; here the driver's code of each is counted, too (`Kernel.as_core_code`).
+their times, and predicts them by the calibration that comes along, carried over to it: by the machine code that the
+driver makes of them, as `perfmodel predict` does, and by their source alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import grid, percent
 from perfmodel.device import find_device
 from perfmodel.measuring.store import Store
-from perfmodel.modelling.prediction import predict
 from perfmodel.modelling.rows import EVALUATION
 from perfmodel.recipes.recipe import recipe
 from perfmodel.recipes.running import kernels_of
@@ -38,9 +37,9 @@ def main() -> None:
             kernels, calibration.model, device=device, store=times, protocol=chosen.protocol, progress=False
         )
     seconds = table[chosen.output].to_numpy(dtype=np.float64)
+    forms = {"source": [each.as_compiled() for each in kernels], "code": kernels}
     ways = {
-        "source": np.array([float(predict(calibration, each, {}).seconds) for each in kernels]) / seconds,
-        "code": np.array([float(predict(calibration, each.as_core_code(), {}).seconds) for each in kernels]) / seconds,
+        way: np.array([float(calibration.predict(each)) for each in some]) / seconds for way, some in forms.items()
     }
     lines = [
         [kernel.name, " ".join(f"{name}={size}" for name, size in kernel.sizes.items()), f"{1e3 * measured:.3g}"]

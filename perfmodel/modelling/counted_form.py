@@ -14,15 +14,17 @@ from perfmodel.device.processor_here import facts_here
 from perfmodel.kernels.bound_kernel import whole_sizes
 from perfmodel.kernels.driver_code import TARGET, intel_processor
 from perfmodel.kernels.kernel import Kernel
+from perfmodel.kernels.loopy_program import LoopyProgram
 from perfmodel.kernels.opencl_program import OpenCLProgram
+from perfmodel.kernels.program import Program
 from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.vocabulary.named_features import CountedFeature
 
 ARCHITECTURE = "hopper"
 """Machine code is that of a GPU like this."""
-OF_CODE = "f_core_"
-"""The names of features of a processor's machine code begin so."""
+OF_CODE = "f_core_known"
+"""This feature is 1 where a processor's machine code is counted."""
 MOST_COMPILED = 16
 """Machine code is counted anew for each size, and takes some tenths of a second."""
 
@@ -30,37 +32,46 @@ MOST_COMPILED = 16
 def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayLike]) -> Kernel:
     """Returns a kernel in the form that it is counted in for a calibration at some sizes, of arrays by the first.
 
-    The model of this machine's processor counts the machine code that Intel's driver makes of a kernel in OpenCL C,
-    where it is here; that of one of NVIDIA's GPUs the code that its compiler makes, if it can. Kernels that generators
-    made are counted by their source, as fits do. So are others at more than 16 sizes at once, for all of them; on GPUs
-    not where data decide on work or addresses, or the source takes too long to count: there, source counts are off the
-    most (docs/gpu-model.md).
+    The model of this machine's processor counts the machine code that Intel's driver makes of a kernel, where it is
+    here; that of one of NVIDIA's GPUs the code that its compiler makes of OpenCL C, if it can, but for kernels that
+    generators made, which are counted by their source as the fit did. More than 16 sizes at once are counted by their
+    source, all of them; on GPUs not where data decide on work or addresses, or the source takes too long to count:
+    there, source counts are off the most (docs/gpu-model.md).
     """
     form, kind = calibration.model.counted(kernel), calibration.device.get("kind")
-    if not calibration.model.is_of_compiled or kind not in ("gpu", "cpu") or kernel.is_of_generator:
-        return form
     program = kernel.program.program if isinstance(kernel.program, WithTransfers) else kernel.program
+    if not calibration.model.is_of_compiled or not isinstance(program, OpenCLProgram | LoopyProgram):
+        return form
     given = {name: size for name, size in sizes.items() if name in kernel.program.sizes}
     numbers = {name: whole_sizes(kernel.name, name, size) for name, size in given.items()}
-    if not isinstance(program, OpenCLProgram) or not all(size.size for size in numbers.values()):
+    if not all(size.size for size in numbers.values()):
         return form
     here = kernel.at(**{name: size.ravel()[:1].tolist()[0] for name, size in numbers.items()})
+    if len(here.sizes) < len(kernel.program.sizes):
+        return form
     are_few = max((size.size for size in numbers.values()), default=1) <= MOST_COMPILED
     if kind == "cpu":
-        is_complete = len(here.sizes) >= len(program.sizes)
-        return kernel.as_core_code() if are_few and is_complete and counts_core_code(calibration) else form
-    if len(here.sizes) < len(program.sizes) or (program.observed and program.contents is None):
-        return form  # where sizes are missing, or what was observed in another process
-    if (are_few and _is_like_hopper(calibration)) or program.contents is not None or _is_seen(calibration, here):
-        return here.as_machine_code()
-    return form
+        return kernel.as_core_code() if are_few and counts_core_code(calibration) else form
+    is_of_machine_code = kind == "gpu" and _is_of_machine_code(calibration, here, program, are_few)
+    return here.as_machine_code() if is_of_machine_code else form
+
+
+def _is_of_machine_code(calibration: Fitted, kernel: Kernel, program: Program, are_few: bool) -> bool:
+    """Returns whether a kernel at some sizes, of this program, is counted by what NVIDIA's compiler makes of it."""
+    if kernel.is_of_generator or not isinstance(program, OpenCLProgram):
+        return False
+    if program.observed and program.contents is None:  # what was observed in another process
+        return False
+    if are_few and _is_like_hopper(calibration):
+        return True
+    return program.contents is not None or _is_seen(calibration, kernel)
 
 
 def counts_core_code(calibration: Fitted) -> bool:
-    """Returns whether a calibration is of the processor that a driver makes code for here, and has prices of that: this
-    machine's, or the one that `TARGET` names."""
-    device = intel_processor()
-    if device is None or not any(name.startswith(OF_CODE) for name in calibration.model.features):
+    """Returns whether a calibration is of the processor that a driver makes code for here, this machine's or the one
+    that `TARGET` names, and of measurements that were counted by such code."""
+    _, most = calibration.ranges.get(OF_CODE, (0.0, 0.0))
+    if not most or (device := intel_processor()) is None:
         return False
     if os.environ.get(TARGET):
         return True

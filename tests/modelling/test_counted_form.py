@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -76,7 +77,23 @@ def test_what_no_family_had_by_its_source_has_a_price_as_machine_code(here: pm.C
     assert here.explain(kernel).trust.unpriced == ()
 
 
-def test_kernels_of_generators_are_predicted_as_fits_count_them(here: pm.Calibration) -> None:
+def generated() -> pm.Kernel:
     collection = pm.KernelCollection(pm.ALL_GENERATORS)
     (kernel,) = collection.generate_kernels(["scale_add", "dtype:float32", "stride:1", "lsize_0:256", "n:1048576"])[:1]
-    assert here.predict(kernel) == here.predict(kernel.as_compiled())
+    return kernel
+
+
+def test_kernels_of_generators_are_predicted_by_this_machine_s_code_too(here: pm.Calibration) -> None:
+    kernel = generated()
+    assert here.predict(kernel) == here.predict(kernel.as_core_code()) != here.predict(kernel.as_compiled())
+
+
+def test_kernels_of_generators_are_predicted_for_gpus_as_fits_count_them() -> None:
+    gpu, kernel = pm.Calibration.shipped(device="h200"), generated()
+    assert gpu.predict(kernel) == gpu.predict(kernel.as_compiled())
+
+
+def test_fits_that_saw_no_machine_code_predict_by_the_source(here: pm.Calibration) -> None:
+    ranges = {name: (0.0, 0.0) if name.startswith("f_core_") else ends for name, ends in here.ranges.items()}
+    other = replace(here, ranges=ranges)
+    assert other.predict(sums()) == other.predict(sums().as_compiled())
