@@ -38,9 +38,7 @@ def main() -> None:
         )
     seconds = table[chosen.output].to_numpy(dtype=np.float64)
     forms = {"source": [each.as_compiled() for each in kernels], "code": kernels}
-    ways = {
-        way: np.array([float(calibration.predict(each)) for each in some]) / seconds for way, some in forms.items()
-    }
+    ways = {way: np.array([float(calibration.predict(each)) for each in some]) / seconds for way, some in forms.items()}
     lines = [
         [kernel.name, " ".join(f"{name}={size}" for name, size in kernel.sizes.items()), f"{1e3 * measured:.3g}"]
         + [f"{ratios[place]:.2f}" for ratios in ways.values()]
