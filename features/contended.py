@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -44,6 +44,20 @@ def walked_part(access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floa
     return found
 
 
+def met(counted: Sequence[tuple[AccessCount, Floats]]) -> Floats:
+    """Returns how many accesses to the busiest blocks of an array meet, of those of each that go to its own."""
+    most: Floats = np.asarray(0.0)
+    for one, _ in counted:
+        together = [
+            count
+            if one.contention is None or other.contention is None
+            else count * one.contention.overlap(other.contention)
+            for other, count in counted
+        ]
+        most = np.maximum(most, sum(together, np.asarray(0.0)))
+    return most
+
+
 class ContendedFeature(CountedFeature):
     """Accesses that go to the same bytes, so that they are done one after the other, for the array with most of them.
 
@@ -72,9 +86,10 @@ class ContendedFeature(CountedFeature):
                 sectors = TransactionFeature(self.parsed, pattern, kind, SECTOR)
                 touched = touched_bytes(self.parsed, footprint, counts, sizes)
                 each = sectors.each(sectors.pattern, counts, sizes)
-                shares = ((count * self.share(a, touched), a) for a, count in each)
-                counted = (n * walked_part(a, counts, sizes) if self.is_walked else n for n, a in shares)
-                most = np.maximum(most, sum(counted, np.asarray(0.0)))
+                shares = [(a, count * self.share(a, touched)) for a, count in each]
+                if self.is_walked:
+                    shares = [(a, count * walked_part(a, counts, sizes)) for a, count in shares]
+                most = np.maximum(most, met(shares))
         return most
 
     def share(self, access: AccessCount, touched: Floats) -> Floats:

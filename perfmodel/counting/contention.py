@@ -15,6 +15,8 @@ SIZES = (SECTOR, 512)
 """Blocks of so many bytes are places, beside single numbers: sectors, and what one part of a cache has."""
 MOST = 1 << 17
 """So many accesses are looked at."""
+FEW = 64
+"""So many blocks are told one by one."""
 
 Integers = NDArray[np.int64]
 
@@ -28,11 +30,21 @@ class Contention:
             over as many: of updates, to the busiest one.
         pairs: the chance that two of all accesses go to the same number. within: to the same one, in the block of 512
             bytes where that is most likely.
+        blocks: the part of all accesses that each block of 512 bytes has, by its number; none where they are many.
     """
 
     shares: tuple[tuple[int, float], ...]
     pairs: float
     within: float
+    blocks: tuple[tuple[int, float], ...] = ()
+
+    def overlap(self, other: Contention) -> float:
+        """Returns in how far two accesses go to the same blocks: 1 for all as often, 0 for none."""
+        if not self.blocks or not other.blocks:
+            return 1.0
+        own, others = dict(self.blocks), dict(other.blocks)
+        both = sum(part * others.get(block, 0.0) for block, part in own.items())
+        return both / max(sum(part**2 for part in parts.values()) for parts in (own, others))
 
 
 def contention_of(addresses: Integers, groups: Integers, item: int, are_updates: bool = True) -> Contention | None:
@@ -66,7 +78,8 @@ def contention_of(addresses: Integers, groups: Integers, item: int, are_updates:
         if size == item:
             within = np.bincount(np.unique(blocks * size // SIZES[-1], return_inverse=True)[1], met).max()
             both = float(met.sum()), float(within)
-    return Contention(tuple(found), *both)
+    told = zip(blocks.tolist(), (np.bincount(places) / len(places)).tolist(), strict=True)  # those of 512 bytes
+    return Contention(tuple(found), *both, blocks=tuple(told) if len(blocks) <= FEW else ())
 
 
 def _of_groups(of_groups: Sequence[Integers], places: int) -> tuple[NDArray[np.float64], float]:
@@ -95,4 +108,7 @@ def mean_contention(parts: Iterable[tuple[float, Contention | None]]) -> Content
 
     sizes = [size for size, _ in known[0][1].shares]
     shares = tuple((size, of([dict(part.shares)[size] for _, part in known])) for size in sizes)
-    return Contention(shares, of([part.pairs for _, part in known]), of([part.within for _, part in known]))
+    each = [dict(part.blocks) for _, part in known]
+    numbers = sorted(set().union(*each)) if all(each) else []
+    blocks = tuple((number, of([own.get(number, 0.0) for own in each])) for number in numbers)
+    return Contention(shares, of([part.pairs for _, part in known]), of([part.within for _, part in known]), blocks)

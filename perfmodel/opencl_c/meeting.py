@@ -41,9 +41,9 @@ def updates(kernel: low.LoweredKernel) -> dict[int, Update]:
 
 
 def retried(kernel: low.LoweredKernel) -> Mapping[int, bool]:
-    """Returns the numbers of comparisons and exchanges in global memory that are made until they succeed, as what they
-    find ends the loop around, and whether they compare with what was loaded before: another work-item that comes
-    between has such an update made again, and no work-item go elsewhere."""
+    """Returns the numbers of comparisons and exchanges in global memory that are made until they succeed, at the same
+    place, as what they find ends the loop around; and whether they compare with what was loaded before, so that another
+    work-item that comes between has them made again."""
     found: dict[int, bool] = {}
     if not any(_comparisons(kernel.body)):
         return found
@@ -55,9 +55,11 @@ def retried(kernel: low.LoweredKernel) -> Mapping[int, bool]:
         if not own:
             continue
         leaving = (each for each in walks.branches(body) if isinstance(each, low.If) and walks.labels_left((each,)))
-        behind = list(Origins((loop,)).behind([loop.condition, *(each.condition for each in leaving)]))
+        inside = Origins((loop,))
+        behind = list(inside.behind([loop.condition, *(each.condition for each in leaving)]))
         for atomic in own:
-            if any(each is atomic for each in behind):
+            goes_on = any(map(inside.is_carried, inside.registers_behind([atomic.pointer])))
+            if any(each is atomic for each in behind) and not goes_on:
                 compared = whole.behind(atomic.operands[:1], through_memory=True)
                 found[atomic.access.number] = any(
                     each is atomic or (isinstance(each, low.Load) and each.access.space not in ("private", "constant"))

@@ -92,3 +92,20 @@ def test_places_that_conditions_on_ids_choose_are_not_one_for_all_to_a_compiler(
     observed = kernel.as_observed({"x": np.full(4096, 9, np.int32), "centres": np.arange(8, dtype=np.int32)})
     passes = pm.feature("f_mem_transactions_global_atomic_passes:32").eval(observed.as_compiled())
     assert passes == pytest.approx(4096 // 32 * of_each_subgroup)
+
+
+@pytest.mark.parametrize(("change", "is_made_again"), [("", True), ("place=(place+1)&1023;", False)])
+def test_comparisons_that_go_on_to_the_next_place_are_not_made_again(change: str, is_made_again: bool) -> None:
+    source = """kernel void insert(global int *table, global const int *keys) {
+        int key = keys[get_global_id(0)], place = key & 255;
+        for (;;) {
+            int old = atomic_cmpxchg(table + place, 0, key);
+            if (old == 0 || old == key)
+                break;
+            CHANGE
+        }
+    }"""
+    kernel = pm.Kernel.from_opencl(source, "insert", 512, 64, {"table": 1024, "keys": 512}, [f"-DCHANGE={change}"])
+    keys = np.repeat(np.arange(1, 257, dtype=np.int32), 2)
+    observed = kernel.as_observed({"table": np.zeros(1024, np.int32), "keys": keys})
+    assert (pm.feature("f_mem_retries_global").eval(observed) > 0) == is_made_again

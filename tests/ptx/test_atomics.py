@@ -176,6 +176,14 @@ def test_comparisons_fail_for_all_others_at_their_place(places: int) -> None:
     assert feature("f_mem_retries_global_block:512").eval(kernel) == pytest.approx(rounds * requests, rel=0.2)
 
 
+def test_comparisons_that_go_on_to_the_next_place_are_not_tried_again() -> None:
+    moving = TRIED_AGAIN.replace("@%p1 bra again;", "add.u64 %rd6, %rd6, 4;\n    @%p1 bra again;")
+    n, places = 2**12, 128
+    kernel = Kernel.from_ptx(moving, None, n // 256, 256, {"keys": n, "out": places + n})
+    kernel = kernel.as_observed({"keys": np.zeros(n, np.int32), "out": np.zeros(places + n, np.int32)})
+    assert feature("f_mem_retries_global").eval(kernel) == 0
+
+
 def test_a_comparison_that_is_made_once_is_not_tried_again() -> None:
     kernel = of_one_place("atom.global.cas.b32 %x2, [%rd1], %x1, %x1;")
     assert feature("f_mem_retries_global").eval(kernel) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from perfmodel.counting.atomics import Update
 from perfmodel.counting.contention import Contention
 from perfmodel.counting.counts import Executions
-from perfmodel.ptx.control_flow import ControlFlow, Loop
+from perfmodel.ptx.control_flow import Block, ControlFlow, Loop
 from perfmodel.ptx.counting.counted_access import CountedAccess
 from perfmodel.ptx.counting.executions import added
 from perfmodel.ptx.counting.launch import EmulatedLaunch
@@ -67,7 +68,8 @@ class Updates:
     @cached_property
     def retries(self) -> dict[Instruction, Instruction | None]:
         """The comparisons and exchanges in loops that end by what these find, with the one that compilers have before
-        the loop for the first try, if they do: the loop has those that failed then."""
+        the loop for the first try, if they do: the loop has those that failed then. Those that go on to another place
+        are not made again."""
         flow, found = self.code.flow, {}
         for block in flow.blocks:
             for instruction in block.instructions:
@@ -78,11 +80,20 @@ class Updates:
                 endings = [
                     each.ending for each in inside if each.ending and not loop.blocks.issuperset(each.successors)
                 ]
-                if any(instruction in self.code.dataflow.behind(read(each)) for each in endings):
+                is_ending = any(instruction in self.code.dataflow.behind(read(each)) for each in endings)
+                if is_ending and not self._goes_on(instruction, inside):
                     before = [each for number in _before(flow, loop) for each in flow.blocks[number].instructions]
                     first = [each for each in before if each.name == instruction.name]
                     found[instruction] = first[-1] if first else None
         return found
+
+    def _goes_on(self, access: Instruction, loop: Sequence[Block]) -> bool:
+        """Returns whether an access in a loop is to another place in each iteration."""
+        address, flow = address_of(access), self.code.dataflow
+        if address is None or not isinstance(address.base, Register):
+            return False
+        behind = flow.behind((address.base.name,))
+        return any(each in behind and each in flow.behind(read(each)) for block in loop for each in block.instructions)
 
     def _differs(self, access: Instruction) -> bool:
         """Returns whether a compiler must take the address of an access for a thread's own."""
