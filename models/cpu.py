@@ -59,9 +59,9 @@ FUNCTIONS = _named("float32", "exp log pow sin cos tanh")
 WHOLE = ("int32", "uint32")
 ISSUED = ("slots", "functions")
 """A core issues these one after the other, by the words of ``f_core_…``."""
-SIDE_BY_SIDE = ("loads", "stores", "floats", "shuffles", "transfers", "divides", "products", "waits")
+SIDE_BY_SIDE = ("loads", "stores", "floats", "shuffles", "transfers", "divides", "products")
 """All of this goes on in a core at the same time, beside what it issues."""
-BY_ITSELF = ("gathers", "masked", "atomics", "guesses", "calls")
+BY_ITSELF = ("waits", "gathers", "masked", "atomics", "guesses", "calls")
 """Each of these keeps most of a core busy."""
 MEASURED = """\
 group_sums turns:* tree:* index:wide,signed m:256,1024,4096 lsize_0:64 n:2^12,2^16,2^18

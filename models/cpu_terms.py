@@ -45,7 +45,7 @@ WITHOUT_PRICE = ("whole", "branches")
 """Instructions outside of vectors, and branches that are guessed right, take what all instructions take."""
 OF_CODE = {
     **{word: f"{words}, in machine code" for word, words in UNITS.items() if word not in WITHOUT_PRICE},
-    "waits": "cycles in which machine code waits for results",
+    "waits": "cycles in which machine code does nothing but wait for results",
 }
 """Parameters of machine code stand for these, by the words of ``f_core_…``."""
 
@@ -110,7 +110,7 @@ TERMS: dict[str, Meaning] = {
     "moves": Meaning("loads and stores of vectors, from global, local and private memory, and barriers"),
     "chains": Meaning("operations that wait for their own result"),
     "known": Meaning("1 where the driver's machine code is known, and 0 where the source is counted in its place"),
-    "issued": Meaning("instructions of machine code, units that they keep busy, and waits for results, which overlap"),
+    "issued": Meaning("instructions of machine code, and the units that they keep busy, which overlap"),
     "code": Meaning(
         "what machine code takes of the busiest core",
         {"{:si} instructions": "f_core_slots", "{:si} loads": "f_core_loads", "{:si} stores": "f_core_stores"},

@@ -314,7 +314,7 @@ class CoreWork:
 
     Attributes:
         units: operations of all work-groups for each unit of a core, by the names of `perfmodel.x86.units.UNITS`.
-        waits: cycles in which results are waited for, of all work-groups one after the other.
+        waits: cycles in which nothing is done, as results are waited for, of all work-groups one after the other.
     """
 
     units: Mapping[str, float]

@@ -18,7 +18,8 @@ _MOVING = re.compile(
     "|vpblend|mov|lea|call|nop|cmp|test"
 )
 """Instructions of which there are several for one of the source, as they move lanes, or one for several."""
-_CONDITION = re.compile("(?<=^cmov)[a-z]+|(?<=^set)[a-z]+")
+_FORM = re.compile("(?<=^cmov)[a-z]+|(?<=^set)[a-z]+|132|213|231")
+"""Names of copies differ in this: in conditions, and in which operand a multiply-add writes to."""
 
 
 class Copies:
@@ -56,7 +57,7 @@ class Copies:
                 for each, among in zip(code, part.candidates[number], strict=True):
                     if each.line and not each.jumps and not step_of(each) and not _MOVING.match(each.name):
                         told = part.source.most_executed(among, part.matches.get(head))
-                        counts[told, each.calls, each.line, each.column, _CONDITION.sub("", each.name)] += 1
+                        counts[told, each.calls, each.line, each.column, _FORM.sub("", each.name)] += 1
             if counts:
                 break
         found: list[int] = []

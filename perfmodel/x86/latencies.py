@@ -47,6 +47,7 @@ def waits(code: Sequence[Instruction], passes: int = 3) -> tuple[float, float]:
     beginning, and how many each further pass adds at most to a value, as it waits for the one before."""
     ready: dict[str, float] = {}
     stored: dict[str, float] = {}
+    places: dict[str, tuple[str, ...]] = {}
     longest = 0.0
     before: dict[str, float] = {}
     for number in range(passes):
@@ -64,8 +65,11 @@ def waits(code: Sequence[Instruction], passes: int = 3) -> tuple[float, float]:
             done = start + cycles_of(each.name, bool(each.loads))
             for register in each.writes:
                 ready[register] = done
+                for text in [text for text, names in places.items() if register in names]:
+                    del stored[text], places[text]  # the same text is another address from now on
             if each.stores:
                 stored[each.stores] = done + (SPILLED if "rsp" in each.stores else FORWARDED)
+                places[each.stores] = each.addressed
             if not number:
                 longest = max(longest, done)
     carried = max((done - before[value] for value, done in (ready | stored).items() if value in before), default=0.0)

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from perfmodel.basics.graphs import reached
 from perfmodel.x86.flow import Block, Flow
-from perfmodel.x86.latencies import waits
 from perfmodel.x86.matching import Part, Turn, turns_of
-from perfmodel.x86.object_code import Functions, Instruction, functions
+from perfmodel.x86.object_code import Functions, functions
 from perfmodel.x86.origins import Executed
 from perfmodel.x86.source import Source
-from perfmodel.x86.units import function_cycles, units_of
+from perfmodel.x86.stalls import stalls
+from perfmodel.x86.units import units_of
 from perfmodel.x86.vector_axis import vector_axis
 
-IN_FLIGHT = 256
-"""Instructions that a core looks ahead over."""
-IN_A_CYCLE = 3
-"""Instructions that a core does in a cycle of a function of vectors."""
-TYPICAL = 0.5
-"""Blocks of a loop that are executed so much more seldom than its most frequent one are no part of its waits."""
 VARIANT = "_ZGV"
 """The names of functions for vectors of work-items begin so."""
 
@@ -33,7 +27,7 @@ class Work:
 
     Attributes:
         units: operations of each unit, see `perfmodel.x86.units.UNITS`.
-        waits: cycles in which results are waited for, if nothing else takes time.
+        waits: cycles in which nothing is done, as results are waited for.
     """
 
     units: Mapping[str, float]
@@ -61,7 +55,7 @@ def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> W
             units["guesses"] += times[number] * doubts[number]
             for unit, amount in units_of(block.instructions).items():
                 units[unit] += amount * times[number]
-        waiting += _waits(part.flow, times, doubts)
+        waiting += stalls(part.flow, times, doubts)
     return Work(dict(units), waiting)
 
 
@@ -113,36 +107,3 @@ def _doubt(block: Block, source: Source, is_vector: bool) -> float:
     if len(block.following) < 2 or not jump.jumps:
         return 0.0
     return source.doubt(jump.file, jump.line, jump.column, is_vector)
-
-
-def _waits(flow: Flow, times: Mapping[int, float], doubts: Mapping[int, float]) -> float:
-    """Returns the cycles in which a function waits for results: of each loop, and of what lies in none, the longest
-    chain, as far as a core does not look beyond it, or what each iteration waits for the one before.
-
-    A core looks beyond the end of a loop, too, if it guesses right where that is.
-    """
-    total = 0.0
-    for head in (None, *flow.loops):
-        blocks = [b for b in flow.blocks.values() if not flow.around[b.number]] if head is None else flow.own(head)
-        often = max((times[block.number] for block in blocks), default=0.0)
-        if not often:
-            continue
-        code = _typical(blocks, times, often)
-        chain, carried = waits(code)
-        length = len(code) + IN_A_CYCLE * sum(function_cycles(each.callee) for each in code)
-        cycles = chain * min(1.0, length / IN_FLIGHT)
-        if head is not None:
-            outer = flow.outer(head)
-            around = max((times[block.number] for block in flow.own(outer)), default=1.0) if outer is not None else 1.0
-            trips = max(1.0, often / around) if around else 1.0
-            at_once = max(1.0, IN_FLIGHT / max(length * trips, 1))
-            inside = flow.loops[head].blocks
-            ends = (number for number in inside if not inside.issuperset(flow.blocks[number].following))
-            wrong = min(1.0, sum(times[number] * doubts[number] for number in ends) * trips / often)
-            cycles = max(cycles, carried * (wrong + (1 - wrong) / at_once))
-        total += often * cycles
-    return total
-
-
-def _typical(blocks: Iterable[Block], times: Mapping[int, float], often: float) -> list[Instruction]:
-    return [each for block in blocks if times[block.number] >= TYPICAL * often for each in block.instructions]

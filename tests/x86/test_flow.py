@@ -109,3 +109,11 @@ def test_what_is_stored_is_waited_for_by_who_loads_it() -> None:
     elsewhere = instruction("vmovss", reads=("v1", "rdi"), stores="[rdi + 4]", addressed=("rdi",))
     fresh = instruction("vxorps", writes=("v1",))
     assert waits([fresh, load, store])[1] > waits([fresh, load, elsewhere])[1]
+
+
+def test_what_is_stored_lies_elsewhere_once_the_address_has_moved() -> None:
+    load = instruction("vaddss", reads=("v1", "rdi"), writes=("v1",), loads="[rdi]", addressed=("rdi",))
+    store = instruction("vmovss", reads=("v1", "rdi"), stores="[rdi]", addressed=("rdi",))
+    fresh = instruction("vxorps", writes=("v1",))
+    step = instruction("add", reads=("rdi",), writes=("rdi", "flags"))
+    assert waits([fresh, load, store, step])[1] == 1

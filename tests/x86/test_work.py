@@ -215,7 +215,9 @@ def test_functions_that_are_called() -> None:
 def test_waits_are_those_of_sums_that_wait_for_themselves() -> None:
     many = "size_t i = get_global_id(0); float s = a[i]; for (int j = 0; j < n; j++) s = s * b[i] + 1; a[i] = s;"
     one_by_one = core("waits", kernel(many, local=lanes(), items=lanes()))
-    assert one_by_one == pytest.approx(64 * 4, rel=0.4)  # a multiply-add has its result after four cycles
+    assert (
+        64 * 1.5 < one_by_one < 64 * 4
+    )  # a multiply-add has its result after four cycles, in which little else is done
     assert (
         core("waits", kernel("size_t i = get_global_id(0); a[i] = b[i];", local=lanes(), items=lanes()))
         < one_by_one / 3
@@ -272,3 +274,12 @@ def test_counts_of_core_code_are_those_of_the_compiled_kernel_beside_it() -> Non
     made = kernel(PRODUCT.format(turns="n", pragma=""))
     for name in ("f_op_float32_madd", "f_mem_access_global_load_float32"):
         assert np.allclose(pm.feature(name).eval(made), pm.feature(name).eval(made.as_compiled()))
+
+
+def test_chains_that_go_on_around_a_short_loop_are_waited_for_in_it() -> None:
+    text = """size_t i = get_global_id(0); float s = a[i];
+    for (int k = 0; k < n; k++) {{ {begin} for (int j = 0; j < n / 32; j++) s = s * b[i + 64 * j] + 1; {end} }}
+    a[i] = s;"""
+    texts = (text.format(begin="", end=""), text.format(begin="s = b[k];", end="a[i + 64 * k] = s;"))
+    on, anew = (core("waits", kernel(each, local=lanes(), items=lanes())) for each in texts)
+    assert on > 2 * anew
