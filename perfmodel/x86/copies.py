@@ -38,12 +38,18 @@ class Copies:
         if the counter's step says the same, and as many as a vector holds if it has become one."""
         key, flow = (head, turn.is_vector), self.part.flow
         if key not in self._known:
-            counts, steps = self._duplicates(head, turn), steps_of(flow, head)
+            counts, steps = self._duplicates(head, turn), self._steps(head)
             copies = max((_copies(step, counts) for step in steps), default=1)
             is_wide = not turn.is_vector and wide_share(flow.own(head)) > VECTOR
             is_wide = is_wide and any(step % (self.lanes * copies) == 0 for step in steps)
             self._known[key] = copies * (self.lanes if is_wide else 1)
         return self._known[key]
+
+    def _steps(self, head: int) -> set[int]:
+        """Returns by how much a loop's counter goes on, in steps of the source's loop if it is that one's."""
+        loop = self.part.matches.get(head)
+        step = 1 if loop is None else self.part.source.loops[loop].step or 1
+        return {own // step if own % step == 0 else own for own in steps_of(self.part.flow, head)}
 
     def _duplicates(self, head: int, turn: Turn) -> list[int]:
         """Returns how often each instruction of a loop's own that does not move lanes is there, of those that each

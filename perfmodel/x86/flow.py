@@ -108,6 +108,11 @@ class Flow:
             for start, end in ((one, other), (other, one))
         )
 
+    def sides(self, number: int) -> tuple[int, ...]:
+        """Returns the blocks after another one, if one of several is executed after it, and after nothing else."""
+        following = self.blocks[number].following
+        return following if len(following) > 1 and all(self._before[each] == [number] for each in following) else ()
+
     def dominates(self, above: int, below: int) -> bool:
         """Returns whether every way to a block goes through another one, or itself."""
         return dominates(self._dominators, above, below)

@@ -19,6 +19,9 @@ SHARE = 0.2
 """A block is executed as often as the most frequent of the source's blocks that so many of its instructions come from:
 what conditions decide is often done under masks, or for nothing."""
 
+SEVERAL = 1.5
+"""Ways that exclude each other are taken so much more often than what leads to them only if nothing tells them apart."""
+
 
 class Executed:
     """Finds out how often each block of a function is executed in a work-group, on average.
@@ -42,6 +45,11 @@ class Executed:
         chances = {head: self._chance(head) for head in part.flow.loops}
         for number, around in part.flow.around.items():
             self.times[number] *= prod(chances[head] for head in around)
+        for number in sorted(part.flow.blocks):
+            self._share_out(number)
+        if not part.is_kernel and (entered := self.times[min(self.times)]):
+            # The source has what a function does once for each place that calls it.
+            self.times = {number: times * once / entered for number, times in self.times.items()}
 
     def turn(self, number: int) -> Turn:
         """Returns how the loop over work-items goes that a block lies in."""
@@ -99,6 +107,19 @@ class Executed:
         own = [block.number for block in flow.own(flow.around[number][0])]
         axes = sum(flow.dominates(block, number) for block in own if goes_on(block))
         return prod(part.source.local_size[:axes]) / (self.lanes if turn.is_vector else 1)
+
+    def _share_out(self, number: int) -> None:
+        """Has two ways that one block leads to be taken as often as the block, both together: where the source does not
+        tell them apart, as within its built-in functions, each is taken to be executed as often as it."""
+        flow = self.part.flow
+        sides = flow.sides(number)
+        total = sum(self.times[side] for side in sides)
+        if not sides or total <= SEVERAL * self.times[number]:
+            return
+        behind = [block for block in flow.blocks if any(flow.dominates(side, block) for side in sides)]
+        if all(flow.around[block] == flow.around[number] for block in behind):
+            for block in behind:
+                self.times[block] *= self.times[number] / total
 
     def _chance(self, head: int) -> float:
         """Returns how often control comes to a loop rather than to other versions of it, which a compiler makes where a
