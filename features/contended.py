@@ -48,14 +48,14 @@ def met(counted: Sequence[tuple[AccessCount, Floats]]) -> Floats:
     """Returns how many accesses to the busiest blocks of an array meet, of those of each that go to its own."""
     most: Floats = np.asarray(0.0)
     for one, _ in counted:
-        together = [
-            count
-            if one.contention is None or other.contention is None
-            else count * one.contention.overlap(other.contention)
-            for other, count in counted
-        ]
-        most = np.maximum(most, sum(together, np.asarray(0.0)))
+        most = np.maximum(most, sum((_overlap(one, other) * count for other, count in counted), np.asarray(0.0)))
     return most
+
+
+def _overlap(one: AccessCount, other: AccessCount) -> float:
+    if one.contention is None or other.contention is None:
+        return 1.0
+    return one.contention.overlap(other.contention)
 
 
 class ContendedFeature(CountedFeature):

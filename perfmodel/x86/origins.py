@@ -20,7 +20,7 @@ SHARE = 0.2
 what conditions decide is often done under masks, or for nothing."""
 
 SEVERAL = 1.5
-"""Ways that exclude each other are taken so much more often than what leads to them only if nothing tells them apart."""
+"""Nothing tells ways apart that exclude each other, and yet seem taken so much more often than what leads to them."""
 
 
 class Executed:
@@ -109,8 +109,11 @@ class Executed:
         return prod(part.source.local_size[:axes]) / (self.lanes if turn.is_vector else 1)
 
     def _share_out(self, number: int) -> None:
-        """Has two ways that one block leads to be taken as often as the block, both together: where the source does not
-        tell them apart, as within its built-in functions, each is taken to be executed as often as it."""
+        """Makes ways that one block leads to as frequent as the block is, all together.
+
+        Where the source does not tell them apart, as within built-in functions, each was taken to be executed as often
+        as the block.
+        """
         flow = self.part.flow
         sides = flow.sides(number)
         total = sum(self.times[side] for side in sides)

@@ -17,15 +17,8 @@ IN_A_CYCLE = 3
 TYPICAL = 0.5
 """Blocks of a loop that are executed so much more seldom than its most frequent one are no part of its waits."""
 _AT_ONCE = {
-    "slots": 4,
-    "loads": 2,
-    "stores": 1,
-    "floats": 2,
-    "shuffles": 2,
-    "transfers": 1,
-    "divides": 1,
-    "products": 1,
-}
+    "slots": 4, "loads": 2, "stores": 1, "floats": 2, "shuffles": 2, "transfers": 1, "divides": 1, "products": 1,
+}  # fmt: skip
 """Each unit of a core does about so much in a cycle."""
 
 
@@ -41,7 +34,7 @@ def stalls(flow: Flow, times: Mapping[int, float], doubts: Mapping[int, float]) 
     for head in (None, *flow.loops):
         blocks = [b for b in flow.blocks.values() if not flow.around[b.number]] if head is None else flow.own(head)
         if often := _most_often(blocks, times):
-            code = _typical(blocks, times)
+            code = _typical(blocks, times, often)
             total += often * max(0.0, _waited(code, head, flow, times, doubts) - _busy(code))
     return total
 
@@ -89,8 +82,5 @@ def _most_often(blocks: Iterable[Block], times: Mapping[int, float]) -> float:
     return max((times[block.number] for block in blocks), default=0.0)
 
 
-def _typical(blocks: Iterable[Block], times: Mapping[int, float], often: float | None = None) -> list[Instruction]:
-    """Returns the code of the blocks that are executed about as often as the most frequent one, or as is said."""
-    blocks = list(blocks)
-    least = TYPICAL * (_most_often(blocks, times) if often is None else often)
-    return [each for block in blocks if times[block.number] >= least for each in block.instructions]
+def _typical(blocks: Iterable[Block], times: Mapping[int, float], often: float) -> list[Instruction]:
+    return [each for block in blocks if times[block.number] >= TYPICAL * often for each in block.instructions]

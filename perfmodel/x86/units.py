@@ -56,17 +56,8 @@ _FUNCTIONS = {
 """Cycles from one call to the next, of a vector of eight lanes in single precision: roughly those of a Zen 3, in loops
 that do nothing else."""
 _NATIVE = {
-    "exp": 8,
-    "exp2": 8,
-    "exp10": 9,
-    "log": 10,
-    "log2": 12,
-    "log10": 12,
-    "sin": 20,
-    "cos": 20,
-    "tan": 33,
-    "powr": 26,
-}
+    "exp": 8, "exp2": 8, "exp10": 9, "log": 10, "log2": 12, "log10": 12, "sin": 20, "cos": 20, "tan": 33, "powr": 26,
+}  # fmt: skip
 """The same of ``native_`` functions."""
 _DOUBLE = {"exp2": 12, "sin": 12, "pow": 36, "pown": 36, "powr": 36}
 """The same of functions of doubles that take another part of what vectors of floats take, for as many bytes."""

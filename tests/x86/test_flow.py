@@ -91,6 +91,19 @@ def test_a_switch_goes_to_all_that_nothing_else_leads_to() -> None:
     assert {head: set(loop.blocks) for head, loop in flow.loops.items()} == {0: set(range(6))}
 
 
+def test_ways_that_exclude_each_other_are_those_that_only_one_block_leads_to() -> None:
+    code = [
+        instruction("cmp", 0), instruction("je", 5, target=30),
+        instruction("add", 20), instruction("jmp", 25, target=40),
+        instruction("sub", 30),
+        instruction("cmp", 40), instruction("je", 45, target=60),
+        instruction("mov", 50),
+        instruction("ret", 60),
+    ]  # fmt: skip
+    flow = Flow(code)
+    assert {number: flow.sides(number) for number in flow.blocks} == {0: (1, 2), 1: (), 2: (), 3: (), 4: (), 5: ()}
+
+
 def test_sums_wait_for_themselves_and_products_do_not() -> None:
     total = instruction("vfmadd231ps", reads=("v0", "v1"), writes=("v0",), loads="[rax]", addressed=("rax",))
     step = instruction("add", reads=("rax",), writes=("rax", "flags"))

@@ -166,6 +166,29 @@ def test_a_function_s_code_is_counted_by_where_it_is_called_from(first: str, sec
     assert found == pytest.approx(one * (4096 * turns[0] + 512 * turns[1]), rel=0.15)
 
 
+def test_a_function_that_stays_one_is_executed_as_often_as_all_call_it() -> None:
+    body = "size_t i = get_global_id(0); a[i] = {};"
+    source = f"""__attribute__((noinline)) float helper(float x, int n) {{
+        for (int j = 0; j < n; j++) x = x / (x + 1);
+        return x;
+    }}
+    __kernel void k(__global float *a, __global const float *b, int n) {{
+        {body.format(" + ".join(f"helper(b[i] + {number}, n)" for number in range(4)))}
+    }}"""
+    program = OpenCLProgram(source, "k", 4096, 64, list(kernel("a[0] = 0;").launch().arguments))
+    one = core("divides", kernel(body.format("a[i] / b[i]")))
+    assert core("divides", pm.Kernel(program, {}, None, n=64).as_core_code()) == pytest.approx(4 * 64 * one, rel=0.15)
+
+
+def test_ways_through_a_built_in_function_exclude_each_other() -> None:
+    body = "size_t i = get_global_id(0); a[i] = {};"
+    length, root = (
+        core("divides", kernel(body.format(what), local=2))
+        for what in ("length((float3)(a[i], b[i], 1))", "sqrt(b[i])")
+    )
+    assert root <= length < 2 * root  # there are three roots in its code, in double precision
+
+
 @pytest.mark.parametrize(("limit", "expected"), [(1000, 1), (-1, 0)])
 def test_of_a_loop_s_versions_the_one_that_conditions_choose_is_counted(limit: int, expected: int) -> None:
     text = """size_t i = get_global_id(0); float s = 0;
