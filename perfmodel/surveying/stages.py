@@ -114,7 +114,7 @@ class CaseStages:
                 warnings.simplefilter("ignore")
                 values = steps[stage]()
         except PerfmodelError as error:
-            failure = " ".join(str(error).split("\n")[0].split())
+            failure = _told(error)
         except Exception as error:  # which would be a mistake of perfmodel's, and is reported as one
             failure = f"perfmodel failed: {reason(error)}"
         return Stage(
@@ -198,6 +198,13 @@ class CaseStages:
         with held(self._device):
             timing = time_launch(self._plain.launch(), self._device, self._protocol, arrays)
         return {"measured_s": timing.seconds, "flags": list(timing.flags)}
+
+
+def _told(error: PerfmodelError) -> str:
+    """Returns an error in one line: its first one, and of a compiler's log that follows the first mistake."""
+    first, *log = (" ".join(line.split()) for line in str(error).split("\n"))
+    mistakes = (line for line in log if "error" in line)
+    return f"{first} {next(mistakes, log[0])}" if first.endswith(":") and log else first
 
 
 def _difference(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any], off: int) -> str:

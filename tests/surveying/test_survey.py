@@ -113,6 +113,14 @@ def describe(folder: Path, *cases: dict[str, Any], **others: Any) -> list[Case]:
     return load_cases(folder)
 
 
+def test_what_a_compiler_says_is_told(folder: Path, cpu: Device) -> None:
+    found = survey(describe(folder, case("wrong", {"out": 64}, source="wrong.cl")), device=cpu.key)
+    (failure,) = (stage.failure for _, stage in found.failures if stage.name == "built")
+    assert failure.startswith("kernel 'wrong' does not compile on")
+    assert "undeclared identifier 'missing'" in failure
+    assert "\n" not in failure
+
+
 def test_kernels_go_through_all_stages(folder: Path, cpu: Device) -> None:
     seen: list[str] = []
     found = survey(
