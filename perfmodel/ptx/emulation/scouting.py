@@ -47,6 +47,9 @@ MOST_SECONDS = 4.0
 """So long all of it may take with the usual budget, at the nominal speed of emulation, where threads do much before
 their loops."""
 
+LOAD_S = 1e-8
+"""A load by one of so many lanes takes so long, as each has a place of its own."""
+
 Integers = NDArray[np.int64]
 
 
@@ -70,9 +73,11 @@ def longest_blocks(code: Code, launch: Launch, budget: float = 1.0) -> tuple[int
         blocks = every[number::chunks]
         machine = Machine(code, launch, _SomeLanes(launch, threads, blocks), WARP, deciding, has_notes=False)
         execution = Execution(machine, MOST_STEPS)
+        scout = execution.skipper = _Scout(deciding, execution, tests, left_s)
         with suppress(EmulationError):
-            lengths.append((blocks, _lengths(execution, deciding, tests, left_s)))
-        left_s -= execution.nominal_s
+            execution.run()
+            lengths.append((blocks, scout.lengths.reshape(len(blocks), -1).max(axis=1)))
+        left_s -= execution.nominal_s + scout.loading_s
         if left_s < 0:
             break
     if not lengths:
@@ -81,13 +86,6 @@ def longest_blocks(code: Code, launch: Launch, budget: float = 1.0) -> tuple[int
     longest = int(blocks[found.argmax()])
     stands_out = found.max() > MORE * max(float(np.median(found)), LONG)
     return tuple(sorted({longest, longest + end})) if stands_out else ()
-
-
-def _lengths(execution: Execution, deciding: Deciding, tests: dict[int, Instruction], most_s: float) -> Integers:
-    """Returns for each block how many iterations its longest loop has."""
-    execution.skipper = scout = _Scout(deciding, execution, tests, most_s)
-    execution.run()
-    return np.asarray(scout.lengths.reshape(execution.machine.lanes.count, -1).max(axis=1))
 
 
 def _of_their_own(code: Code, launch: Launch, tests: dict[int, Instruction]) -> tuple[tuple[int, ...], Integers, int]:
@@ -180,6 +178,7 @@ class _Scout(Skipper):
 
     Attributes:
         lengths: the iterations of each lane's longest loop.
+        loading_s: the seconds that loads take, beside what the execution says.
     """
 
     def __init__(self, deciding: Deciding, execution: Execution, tests: dict[int, Instruction], most_s: float) -> None:
@@ -189,9 +188,15 @@ class _Scout(Skipper):
         self.lengths = np.zeros(total, np.int64)
         self._met = {header: np.zeros(total, np.int64) for header in tests}
         self._before = {header: np.zeros(total, np.int64) for header in tests}
+        self.loading_s = 0.0
+        self._loads = {
+            block.number: sum(each.opcode in LOADS and each in deciding.instructions for each in block.instructions)
+            for block in deciding.code.flow.blocks
+        }
 
     def arrives(self, block: int, mask: Mask, parted: int) -> None:
-        if self.execution.run_s > self.most_s:
+        self.loading_s += LOAD_S * mask.count * self._loads[block]
+        if self.execution.run_s + self.loading_s > self.most_s:
             raise EmulationError("blocks take too long to be looked at all")
         if block not in self.tests:
             return
