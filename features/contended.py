@@ -45,17 +45,15 @@ def walked_part(access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floa
 
 
 def met(counted: Sequence[tuple[AccessCount, Floats]]) -> Floats:
-    """Returns how many accesses to the busiest blocks of an array meet, of those of each that go to its own."""
+    """Returns how many accesses to the busiest blocks of an array meet, of those of each that go to its own; all where
+    it is not known of one which these are."""
+    known = [(access.contention, count) for access, count in counted if access.contention and access.contention.blocks]
     most: Floats = np.asarray(0.0)
-    for one, _ in counted:
-        most = np.maximum(most, sum((_overlap(one, other) * count for other, count in counted), np.asarray(0.0)))
+    if len(known) < len(counted):
+        return sum((count for _, count in counted), most)
+    for one, _ in known:
+        most = np.maximum(most, sum((one.overlap(other) * count for other, count in known), np.asarray(0.0)))
     return most
-
-
-def _overlap(one: AccessCount, other: AccessCount) -> float:
-    if one.contention is None or other.contention is None:
-        return 1.0
-    return one.contention.overlap(other.contention)
 
 
 class ContendedFeature(CountedFeature):

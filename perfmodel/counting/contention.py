@@ -39,9 +39,8 @@ class Contention:
     blocks: tuple[tuple[int, float], ...] = ()
 
     def overlap(self, other: Contention) -> float:
-        """Returns in how far two accesses go to the same blocks: 1 for all as often, 0 for none."""
-        if not self.blocks or not other.blocks:
-            return 1.0
+        """Returns in how far two accesses go to the same blocks, which are told of both: 1 for all as often, 0 for
+        none."""
         own, others = dict(self.blocks), dict(other.blocks)
         both = sum(part * others.get(block, 0.0) for block, part in own.items())
         return both / max(sum(part**2 for part in parts.values()) for parts in (own, others))

@@ -38,9 +38,9 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     source, all of them; on GPUs not where data decide on work or addresses, or the source takes too long to count:
     there, source counts are off the most (docs/gpu-model.md).
     """
-    form, kind = calibration.model.counted(kernel), calibration.device.get("kind")
+    form = calibration.model.counted(kernel)
     program = kernel.program.program if isinstance(kernel.program, WithTransfers) else kernel.program
-    if not calibration.model.is_of_compiled or not isinstance(program, OpenCLProgram | LoopyProgram):
+    if not calibration.model.is_of_compiled or not _may_be_code(calibration, kernel, program):
         return form
     given = {name: size for name, size in sizes.items() if name in kernel.program.sizes}
     numbers = {name: whole_sizes(kernel.name, name, size) for name, size in given.items()}
@@ -50,21 +50,23 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     if len(here.sizes) < len(kernel.program.sizes):
         return form
     are_few = max((size.size for size in numbers.values()), default=1) <= MOST_COMPILED
-    if kind == "cpu":
-        return kernel.as_core_code() if are_few and counts_core_code(calibration) else form
-    is_of_machine_code = kind == "gpu" and _is_of_machine_code(calibration, here, program, are_few)
-    return here.as_machine_code() if is_of_machine_code else form
+    if calibration.device["kind"] == "cpu":
+        return kernel.as_core_code() if are_few else form
+    is_known = isinstance(program, OpenCLProgram) and program.contents is not None
+    if (are_few and _is_like_hopper(calibration)) or is_known or _is_seen(calibration, here):
+        return here.as_machine_code()
+    return form
 
 
-def _is_of_machine_code(calibration: Fitted, kernel: Kernel, program: Program, are_few: bool) -> bool:
-    """Returns whether a kernel at some sizes, of this program, is counted by what NVIDIA's compiler makes of it."""
-    if kernel.is_of_generator or not isinstance(program, OpenCLProgram):
-        return False
-    if program.observed and program.contents is None:  # what was observed in another process
-        return False
-    if are_few and _is_like_hopper(calibration):
-        return True
-    return program.contents is not None or _is_seen(calibration, kernel)
+def _may_be_code(calibration: Fitted, kernel: Kernel, program: Program) -> bool:
+    """Returns whether a kernel of this program may be counted by what a compiler makes of it: for GPUs not what was
+    observed in another process."""
+    match calibration.device.get("kind"):
+        case "cpu":
+            return isinstance(program, OpenCLProgram | LoopyProgram) and counts_core_code(calibration)
+        case "gpu" if isinstance(program, OpenCLProgram) and not kernel.is_of_generator:
+            return not program.observed or program.contents is not None
+    return False
 
 
 def counts_core_code(calibration: Fitted) -> bool:

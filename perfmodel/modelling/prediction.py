@@ -17,7 +17,7 @@ from perfmodel.counting.evaluation import Block, blockwise
 from perfmodel.counting.resampling import deviation
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.kernels.replica import replicas
-from perfmodel.modelling.counted_form import counted_form
+from perfmodel.modelling.counted_form import OF_CODE, counted_form
 from perfmodel.modelling.fitted import Fitted
 from perfmodel.modelling.intervals import OF_MACHINE_CODE, OF_OTHERS, between, sensitivities
 from perfmodel.modelling.unpriced import unpriced
@@ -77,7 +77,7 @@ class Prediction:
         known = self.calibration.held_out
         if not known or known.held_out != "families" or self.kernel.is_of_generator:
             return 1.0
-        is_code = any(np.any(self.features.get(name, 0.0)) for name in ("f_issue_known", "f_core_known"))
+        is_code = any(np.any(self.features.get(name, 0.0)) for name in ("f_issue_known", OF_CODE))
         return OF_MACHINE_CODE if is_code else OF_OTHERS
 
     @cached_property

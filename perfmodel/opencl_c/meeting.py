@@ -55,11 +55,11 @@ def retried(kernel: low.LoweredKernel) -> Mapping[int, bool]:
         if not own:
             continue
         leaving = (each for each in walks.branches(body) if isinstance(each, low.If) and walks.labels_left((each,)))
-        inside = Origins((loop,))
+        inside, carried = Origins((loop,)), walks.carried_registers(body)
         behind = list(inside.behind([loop.condition, *(each.condition for each in leaving)]))
         for atomic in own:
-            goes_on = any(map(inside.is_carried, inside.registers_behind([atomic.pointer])))
-            if any(each is atomic for each in behind) and not goes_on:
+            is_of_one_place = carried.isdisjoint(inside.registers_behind([atomic.pointer]))
+            if is_of_one_place and any(each is atomic for each in behind):
                 compared = whole.behind(atomic.operands[:1], through_memory=True)
                 found[atomic.access.number] = any(
                     each is atomic or (isinstance(each, low.Load) and each.access.space not in ("private", "constant"))

@@ -66,11 +66,6 @@ class Origins:
                         seen.add(variable)
                         waiting += self._storing.get(variable, ())
 
-    def is_carried(self, register: low.Register) -> bool:
-        """Returns whether a register's value follows from the one that it had before, as a counter's does."""
-        given = (part for statement in self.given_by(register) for part in walk(statement))
-        return register in self.registers_behind(part.register for part in given if isinstance(part, low.Read))
-
     def registers_behind(self, values: Iterable[low.Expression | low.Register]) -> frozenset[low.Register]:
         """Returns the registers that values follow from, but for those behind memory."""
         return frozenset(each.register for each in self.behind(values) if isinstance(each, low.Read))

@@ -126,3 +126,15 @@ def always(statements: Iterable[low.Statement]) -> Iterator[low.Straight]:
                 yield from always(each.body)
         if labels_left([each]):
             return
+
+
+def carried_registers(iteration: Iterable[low.Statement]) -> frozenset[low.Register]:
+    """Returns the registers that an iteration reads before it gives them values for the next."""
+    first: set[low.Register] = set()
+    written: set[low.Register] = set()
+    for statement in simple_statements(iteration):
+        first.update(register for register in registers_read(statement) if register not in written)
+        register = register_set(statement)
+        if register is not None:
+            written.add(register)
+    return frozenset(first & written)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from perfmodel.counting.chains import Operations, joined, longest
 from perfmodel.opencl_c import lowered as low
@@ -18,18 +18,6 @@ from perfmodel.opencl_c.operations import (
 )
 from perfmodel.opencl_c.static.values import PointsTo, Value
 from perfmodel.opencl_c.types import element_of, width_of
-
-
-def carried_registers(iteration: Iterable[low.Statement]) -> frozenset[low.Register]:
-    """Returns the registers that an iteration reads before it gives them values for the next."""
-    first: set[low.Register] = set()
-    written: set[low.Register] = set()
-    for statement in walks.simple_statements(iteration):
-        first.update(register for register in walks.registers_read(statement) if register not in written)
-        register = walks.register_set(statement)
-        if register is not None:
-            written.add(register)
-    return frozenset(first & written)
 
 
 def carried_operations(

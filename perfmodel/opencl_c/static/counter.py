@@ -26,7 +26,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.static.accesses import GlobalArray
 from perfmodel.opencl_c.static.branch_statistics import Observed
-from perfmodel.opencl_c.static.chains import carried_operations, carried_registers
+from perfmodel.opencl_c.static.chains import carried_operations
 from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.static.known_numbers import known
@@ -261,7 +261,7 @@ class StaticCounter(Loops):
         innermost = [*self.loops[-1:], *(iteration.loop for iteration in self.current[-1:])]
         for loop in innermost:
             if loop.name not in self.carried:
-                self.carried[loop.name] = carried_registers((*loop.test, *loop.body, *loop.step))
+                self.carried[loop.name] = walks.carried_registers((*loop.test, *loop.body, *loop.step))
         return any(register in self.carried[loop.name] for loop in innermost)
 
     def barrier(self, region: Region) -> None:

@@ -25,7 +25,6 @@ from perfmodel.opencl_c.operations import (
     operations_of_call,
 )
 from perfmodel.opencl_c.origins import Origins
-from perfmodel.opencl_c.static.chains import carried_registers
 from perfmodel.opencl_c.static.liveness import words_around_loops, words_of
 from perfmodel.opencl_c.static.loop_counters import note_number, parts_of
 from perfmodel.opencl_c.static.scratch import ScratchArray, scratch_arrays
@@ -196,7 +195,7 @@ class Waits:
         for register in walks.registers_set(parts):
             self.numbers.pop(register, None)
         loaded, loads_local = self._loaded(parts)
-        carried = carried_registers(parts)
+        carried = walks.carried_registers(parts)
         apart = _numbers_apart(loop)
         first, second = (_Body(loaded, loads_local, apart, carried) for _ in range(2))
         self._run(parts, first, 0)

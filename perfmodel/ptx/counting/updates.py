@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from perfmodel.counting.atomics import Update
 from perfmodel.counting.contention import Contention
 from perfmodel.counting.counts import Executions
-from perfmodel.ptx.control_flow import Block, ControlFlow, Loop
+from perfmodel.ptx.control_flow import ControlFlow, Loop
 from perfmodel.ptx.counting.counted_access import CountedAccess
 from perfmodel.ptx.counting.executions import added
 from perfmodel.ptx.counting.launch import EmulatedLaunch
@@ -81,19 +80,21 @@ class Updates:
                     each.ending for each in inside if each.ending and not loop.blocks.issuperset(each.successors)
                 ]
                 is_ending = any(instruction in self.code.dataflow.behind(read(each)) for each in endings)
-                if is_ending and not self._goes_on(instruction, inside):
+                if is_ending and not self._goes_on(instruction, loop):
                     before = [each for number in _before(flow, loop) for each in flow.blocks[number].instructions]
                     first = [each for each in before if each.name == instruction.name]
                     found[instruction] = first[-1] if first else None
         return found
 
-    def _goes_on(self, access: Instruction, loop: Sequence[Block]) -> bool:
-        """Returns whether an access in a loop is to another place in each iteration."""
+    def _goes_on(self, access: Instruction, loop: Loop) -> bool:
+        """Returns whether the place of an access follows from what a loop's iteration before left."""
         address, flow = address_of(access), self.code.dataflow
         if address is None or not isinstance(address.base, Register):
             return False
-        behind = flow.behind((address.base.name,))
-        return any(each in behind and each in flow.behind(read(each)) for block in loop for each in block.instructions)
+        inside = (each for number in loop.blocks for each in self.code.flow.blocks[number].instructions)
+        carried = flow.alive[loop.header].intersection(name for each in inside for name in written(each))
+        behind = (name for each in flow.behind((address.base.name,)) for name in read(each))
+        return not carried.isdisjoint((address.base.name, *behind))
 
     def _differs(self, access: Instruction) -> bool:
         """Returns whether a compiler must take the address of an access for a thread's own."""

@@ -46,7 +46,6 @@ MOST_STEPS = 2_000
 MOST_SECONDS = 4.0
 """So long all of it may take with the usual budget, at the nominal speed of emulation, where threads do much before
 their loops."""
-
 LOAD_S = 1e-8
 """A load by one of so many lanes takes so long, as each has a place of its own."""
 
