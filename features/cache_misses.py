@@ -43,6 +43,7 @@ class Missed:
             if self.stored and not stream.is_stored:
                 continue
             missed = self.missed(stream, [number for number, _ in blocks], sets)
+            missed = missed * stream.places(blocks[-1][0] * self.block)
             if self.waits:
                 total = total + np.minimum(missed, stream.executed / self.lanes) * stream.is_apart()
                 continue

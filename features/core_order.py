@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,7 @@ class Stream:
         whole: bytes of the array; infinite where that is not known.
         apart: how many of the accesses touch places of their own over the launch, the others' being neighbours of
             these; None where that is not known.
+        distinct: bytes that all of them together touch over the launch; None where that is not known.
         of_group: blocks by size that a work-group touches, as emulated groups showed where data decide on addresses.
     """
 
@@ -74,6 +75,7 @@ class Stream:
     executed: Floats
     whole: Floats
     apart: Floats | None
+    distinct: Floats | None = None
     of_group: Blocks | None = None
 
     def together(self, blocks: list[tuple[Floats, Floats]], block: int) -> list[Floats]:
@@ -92,6 +94,17 @@ class Stream:
                 times = self.apart * (1 + (np.sqrt(accesses / self.apart) - 1) / steps)
             found.append(np.minimum(number * times, np.maximum(self.whole / block, number)) * block)
         return found
+
+    def places(self, touched: Floats) -> Floats:
+        """Returns how many times as many blocks all accesses touch over the launch as one of them does; one where that
+        is not known, or where they lie in the same blocks, as fields of a record do.
+
+        Args:
+            touched: the bytes of the blocks that one access touches over the launch.
+        """
+        if self.apart is None or self.distinct is None:
+            return np.asarray(1.0)
+        return np.clip(self.distinct / np.maximum(touched, 1.0), 1.0, self.apart)
 
     @property
     def item(self) -> int:
@@ -251,7 +264,7 @@ def _sampled(access: AccessCount, lanes: int, block: int) -> tuple[float, float]
 
 def counts_needed(counts: KernelCounts) -> list[QuasiPolynomial]:
     """Returns the counts whose values `streams` asks for."""
-    found = [counts.work_items, *counts.local_size, *_grid(counts)]
+    found = [counts.work_items, counts.barriers.workitem, *counts.local_size, *_grid(counts)]
     for access in counts.accesses:
         strides = (access.local_strides, access.group_strides, access.loop_strides)
         found += [stride for each in strides for stride in each.values() if stride is not None]
@@ -268,11 +281,12 @@ class Walk:
 
     Attributes:
         streams: of accesses to global memory, each in the order in which a core goes through it.
-        lanes: of a vector.
+        lanes: work-items of a vector: those asked for, along the first axis, where machine code does not tell.
     """
 
     def __init__(self, counts: KernelCounts, numbers: Numbers, lanes: int) -> None:
-        self.streams, self.lanes = streams(counts, numbers, lanes), lanes
+        self.lanes, axis = (lanes, 0) if counts.core is None else (counts.core.lanes, counts.core.axis)
+        self.streams = streams(counts, numbers, self.lanes, axis)
         self._touched: dict[int, list[list[tuple[Floats, Floats]]]] = {}
         self._sets: dict[int, dict[tuple[Any, ...], Floats]] = {}
 
@@ -304,16 +318,16 @@ class Walks:
     """Keeps the last walk, as several features ask of the same one after the other."""
 
     def __init__(self) -> None:
-        self.last: tuple[KernelCounts, tuple[Any, ...], Walk] | None = None
+        self.last: tuple[KernelCounts, int, tuple[Any, ...], Walk] | None = None
 
     def of(self, counts: KernelCounts, needed: Sequence[QuasiPolynomial], values: Sequence[Any], lanes: int) -> Walk:
         """Returns the walk for the values of the counts that are needed."""
         last = self.last
-        if last and last[0] is counts and last[2].lanes == lanes and all(map(_same, last[1], values)):
-            return last[2]
+        if last and last[0] is counts and last[1] == lanes and all(map(_same, last[2], values)):
+            return last[3]
         numbers = dict(zip(needed, (np.asarray(value, np.float64) for value in values), strict=True))
         walk = Walk(counts, numbers, lanes)
-        self.last = (counts, tuple(values), walk)
+        self.last = (counts, lanes, tuple(values), walk)
         return walk
 
 
@@ -321,8 +335,9 @@ def _same(one: Any, other: Any) -> bool:
     return one is other or (np.ndim(one) == 0 and np.ndim(other) == 0 and bool(one == other))
 
 
-def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
-    """Returns the streams of accesses to global memory, each in the order in which a core goes through it."""
+def streams(counts: KernelCounts, numbers: Numbers, lanes: int, axis: int) -> list[Stream]:
+    """Returns the streams of accesses to global memory, each in the order in which a core goes through it, in vectors
+    of so many work-items along an axis of work-groups."""
     items = numbers[counts.work_items]
     iterations: dict[tuple[str, ...], Floats] = {(): np.asarray(1.0)}
     for loops, copies, executed in (
@@ -334,7 +349,10 @@ def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
             times = numbers[executed] / items / math.prod(copies[len(copies) - written_out :])
             if around:
                 iterations[around] = np.maximum(iterations.get(around, np.asarray(0.0)), times)
-    with_barriers = _loops_with_barriers(counts)
+    met = numbers[counts.barriers.workitem] / items
+    with_barriers = {
+        nest for nest in _loops_with_barriers(counts) if np.any(2 * met >= iterations.get(nest, np.asarray(1.0)))
+    }
     found: dict[tuple[Any, ...], list[AccessCount]] = {}
     for access in counts.accesses:
         if access.space == "global" and TABLE not in access.tags:
@@ -345,7 +363,7 @@ def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
     for alike in found.values():
         executed = np.max(np.broadcast_arrays(*(numbers[each.executions.workitem] for each in alike)), axis=0)
         steps = _steps(
-            counts, alike[0], numbers, _extents(tuple(alike[0].loop_strides), iterations), with_barriers, lanes
+            counts, alike[0], numbers, _extents(tuple(alike[0].loop_strides), iterations), with_barriers, lanes, axis
         )
         whole = _whole(counts, alike[0].variable, numbers)
         footprint = counts.footprint_of(alike[0].variable, alike[0].direction)
@@ -357,6 +375,7 @@ def streams(counts: KernelCounts, numbers: Numbers, lanes: int) -> list[Stream]:
                 executed=executed,
                 whole=whole,
                 apart=_apart(counts, alike, numbers),
+                distinct=_distinct(counts, alike[0], numbers),
                 of_group=of_group,
             )
         )
@@ -370,6 +389,14 @@ def _apart(counts: KernelCounts, alike: Sequence[AccessCount], numbers: Numbers)
         return None
     touched = numbers[footprint.elements] / np.maximum(numbers[alike[0].footprint], 1.0)
     return np.clip(touched, 1.0, len(alike))
+
+
+def _distinct(counts: KernelCounts, access: AccessCount, numbers: Numbers) -> Floats | None:
+    """Returns the distinct bytes of an access's array that the launch touches."""
+    footprint = counts.footprint_of(access.variable, "any")
+    if footprint is None or footprint.elements is None:
+        return None
+    return numbers[footprint.elements] * (access.bits // 8)
 
 
 def _whole(counts: KernelCounts, variable: str, numbers: Numbers) -> Floats:
@@ -388,8 +415,9 @@ def _steps(
     access: AccessCount,
     numbers: Numbers,
     extents: Sequence[tuple[Floats, bool]],
-    with_barriers: frozenset[tuple[str, ...]],
+    with_barriers: Set[tuple[str, ...]],
     lanes: int,
+    axis: int,
 ) -> list[Step]:
     item = access.bits // 8
 
@@ -407,19 +435,16 @@ def _steps(
 
     outer = max((n for n in range(len(loops) + 1) if loops[:n] in with_barriers), default=0)
     local = [numbers[size] for size in counts.local_size]
-    width = np.minimum(local[0], lanes) if local else np.asarray(1.0)
-    steps = [Step(("lanes",), width, stride(access.local_strides, 0))]
+    width = np.minimum(local[axis], lanes) if local else np.asarray(1.0)
+    steps = [Step(("lanes",), width, stride(access.local_strides, axis))]
     steps += [through("loop", place) for place in reversed(range(outer, len(loops)))]
-    for axis, size in enumerate(local):
+    for other in sorted(range(len(local)), key=lambda other: other != axis):
         rows, by = (
-            (size, stride(access.local_strides, axis))
-            if axis
-            else (
-                np.maximum(size / width, 1.0),
-                stride(access.local_strides, 0, width),
-            )
+            (np.maximum(local[axis] / width, 1.0), stride(access.local_strides, axis, width))
+            if other == axis
+            else (local[other], stride(access.local_strides, other))
         )
-        steps.append(Step(("axis", axis, loops[:outer]), rows, by))
+        steps.append(Step(("axis", other, loops[:outer]), rows, by))
     steps += [through("around", place) for place in reversed(range(outer))]
     for axis, groups in enumerate(_grid(counts)):
         steps.append(Step(("groups", axis), numbers[groups], stride(access.group_strides, axis)))
@@ -438,8 +463,8 @@ def _extents(loops: tuple[str, ...], iterations: Mapping[tuple[str, ...], Floats
 
 
 def _loops_with_barriers(counts: KernelCounts) -> frozenset[tuple[str, ...]]:
-    """Returns the nests of loops in which a group's work-items wait for each other: those that stores to local memory
-    have in common with loads of the same array."""
+    """Returns the nests of loops in which a group's work-items may wait for each other: those that stores to local
+    memory have in common with loads of the same array."""
     if not counts.barriers.workitem.pieces:
         return frozenset()
     local = [access for access in counts.accesses if access.space == "local"]

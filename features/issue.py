@@ -15,6 +15,7 @@ from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, o
 QUANTITIES: dict[str, tuple[str, Callable[[Issue], float]]] = {
     **{pipe: ("cycle", lambda issue, pipe=pipe: issue.cycles[pipe]) for pipe in CYCLES},  # type: ignore[misc]
     "alone": ("operation", lambda issue: issue.operations),
+    "longest": ("", lambda issue: issue.longest),
     "known": ("", lambda issue: 1.0),
 }
 """The words of names: each with its unit, and how machine code says it."""
@@ -53,7 +54,8 @@ class IssueFeature(CodeFeature):
     ``slots`` are the cycles of a scheduler that the instructions of all sub-groups take but accesses, and ``fma``,
     ``alu``, ``fp64`` and ``special`` those of its pipes; ``alone`` the operations, one after the other,
     that take as long as the longest work-item does alone with every load from the nearest memory, times all work-items;
-    ``known`` is 1 where all of this is known.
+    ``longest`` is how many times as many instructions the busiest sub-group executes as that of another work-group, on
+    average; ``known`` is 1 where all of this is known.
     """
 
     quantities = QUANTITIES

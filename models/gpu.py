@@ -136,7 +136,8 @@ room     = min(p_resident_groups, p_resident_items / slots, p_registers / (slots
                p_local_bytes / (f_held_local + 1024))
 resident = group * max(floor(room), 1)
 together = min(f_work_items, resident * p_units)
-longest  = {ROUNDS}:longest / group / max({ROUNDS}:workgroup, 1)
+longest  = max({ROUNDS}:longest / group / max({ROUNDS}:workgroup, 1),
+               (1 - step({ROUNDS}:longest - 0.5)) * f_issue_longest)
 loads    = f_mem_access_global_load_granularity:subgroup
 known    = f_issue_known
 told     = {ISSUED}

@@ -302,10 +302,13 @@ class Issue:
         cycles: that the instructions of all sub-groups take of each pipe of a scheduler, and of the scheduler itself.
         operations: one after the other, as many as take the time of the busiest sub-group alone with every load from
             the nearest memory, times all work-items.
+        longest: how many times as many instructions the busiest sub-group executes as that of another work-group does,
+            on average.
     """
 
     cycles: Mapping[str, float]
     operations: float
+    longest: float
 
 
 @dataclass(frozen=True)
@@ -315,10 +318,14 @@ class CoreWork:
     Attributes:
         units: operations of all work-groups for each unit of a core, by the names of `perfmodel.x86.units.UNITS`.
         waits: cycles in which nothing is done, as results are waited for, of all work-groups one after the other.
+        lanes: work-items of a vector; 1 where they are done one by one.
+        axis: of a work-group, along which vectors lie.
     """
 
     units: Mapping[str, float]
     waits: float
+    lanes: int
+    axis: int
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,8 @@ def _work(program: OpenCLProgram, values: Mapping[str, Any]) -> CoreWork | None:
         return None
     found = work_of(*made)
     groups = float(np.prod(launch.global_size) / np.prod(launch.local_size))
-    return CoreWork({unit: amount * groups for unit, amount in found.units.items()}, found.waits * groups)
+    units = {unit: amount * groups for unit, amount in found.units.items()}
+    return CoreWork(units, found.waits * groups, found.lanes, found.axis)
 
 
 def code_of(

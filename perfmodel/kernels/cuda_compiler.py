@@ -21,6 +21,7 @@ from perfmodel.kernels.cuda_process import CompilerProcess, CrashedError, Refuse
 from perfmodel.kernels.cuda_refusals import refusal
 from perfmodel.kernels.cuda_toolkit import toolkits
 from perfmodel.kernels.hip_headers import HIP_HEADERS
+from perfmodel.kernels.nvcc_options import of_runtime_compiler
 from perfmodel.kernels.ptx_cache import kept
 
 USUAL_TARGET = "compute_90"
@@ -53,14 +54,15 @@ def compiled(source: str, name: str, options: Sequence[str] = (), most_s: int | 
 
     Args:
         name: of the kernel, of a template with its arguments, such as ``scale<float, 4>``.
-        options: of the compiler, such as ``-DWIDTH=8`` or ``--use_fast_math``.
+        options: of the compiler, such as ``-DWIDTH=8`` or ``--use_fast_math``; those of nvcc that are for the host's
+            compiler count for nothing.
         most_s: seconds of a processor that the compiler may take, where the system knows such limits.
 
     Raises:
         SourceError: for what is no CUDA C++, with the compiler's first words on it.
         KernelError: where the compiler is not installed, or takes longer than it may.
     """
-    chosen = list(options)
+    chosen = of_runtime_compiler(options)
     if not any("-arch" in option or "--gpu-architecture" in option for option in chosen):
         chosen.append(f"--gpu-architecture={USUAL_TARGET}")
     if _LINES not in chosen:

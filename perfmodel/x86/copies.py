@@ -11,8 +11,9 @@ from typing import Any
 from perfmodel.x86.counters import step_of, steps_of
 from perfmodel.x86.matching import Part, Turn, wide_share
 
-VECTOR = 0.3
-"""A loop for single work-items with such a share of wide instructions has become one over vectors of its iterations."""
+VECTOR = 0.5
+"""A loop for single work-items has become one over vectors of its iterations where so much of what it does in registers
+of vectors is wide."""
 _MOVING = re.compile(
     "vinsert|vpinsr|vextract|vpextr|vmov|vbroadcast|vpbroadcast|vpmovzx|vpmovsx|vperm|vshuf|vunpck|vpunpck|vblend"
     "|vpblend|mov|lea|call|nop|cmp|test"
@@ -40,7 +41,8 @@ class Copies:
         if key not in self._known:
             counts, steps = self._duplicates(head, turn), self._steps(head)
             copies = max((_copies(step, counts) for step in steps), default=1)
-            is_wide = not turn.is_vector and wide_share(flow.own(head)) > VECTOR
+            vectors = (block.instructions for block in flow.own(head))
+            is_wide = not turn.is_vector and wide_share(each for own in vectors for each in own if each.bytes) > VECTOR
             is_wide = is_wide and any(step % (self.lanes * copies) == 0 for step in steps)
             self._known[key] = copies * (self.lanes if is_wide else 1)
         return self._known[key]

@@ -7,13 +7,14 @@ that are left. All other loops are the source's, of which some were written out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, prod
 
 from perfmodel.x86.counters import steps_of
 from perfmodel.x86.flow import Block, Flow
+from perfmodel.x86.object_code import Instruction
 from perfmodel.x86.source import Source
 
 OWN, ALL = 0.5, 0.75
@@ -204,8 +205,8 @@ def turns_of(part: Part, lanes: int, is_vectorized: bool) -> dict[int, Turn]:
     wide = {
         head: (
             lanes in steps_of(flow, head),
-            wide_share(flow.own(head)),
-            wide_share(flow.blocks[each] for each in flow.loops[head].blocks),
+            wide_share(_code(flow.own(head))),
+            wide_share(_code(flow.blocks[each] for each in flow.loops[head].blocks)),
         )
         for head in part.innermost
     }
@@ -231,10 +232,15 @@ def turns_of(part: Part, lanes: int, is_vectorized: bool) -> dict[int, Turn]:
     return found
 
 
-def wide_share(blocks: Iterable[Block]) -> float:
+def wide_share(code: Iterable[Instruction]) -> float:
     """Returns the share of instructions that have wide registers."""
-    instructions = [each for block in blocks for each in block.instructions]
-    return sum(each.bytes >= WIDE for each in instructions) / max(len(instructions), 1)
+    wide = [each.bytes >= WIDE for each in code]
+    return sum(wide) / max(len(wide), 1)
+
+
+def _code(blocks: Iterable[Block]) -> Iterator[Instruction]:
+    for block in blocks:
+        yield from block.instructions
 
 
 def _lines(flow: Flow, head: int) -> set[tuple[str, int]]:

@@ -107,8 +107,6 @@ class Source:
     def along(self, axis: int) -> Source:
         """Returns the source with another axis of work-groups taken for the first, as vectors lie along it."""
         sizes = self.local_size
-        if not 0 < axis < len(sizes):
-            return self
         return replace(self, local_size=(sizes[axis], *sizes[:axis], *sizes[axis + 1 :]))
 
     def candidates(self, file: str, line: int, column: int, calls: Calls) -> tuple[int, ...]:

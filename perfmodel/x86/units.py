@@ -24,7 +24,7 @@ UNITS: Mapping[str, str] = {
     "whole": "whole-number instructions outside of vectors",
     "products": "products of whole numbers outside of vectors",
     "gathers": "cycles of instructions that gather lanes",
-    "masked": "stores of vectors under a mask",
+    "masked": "stores of vectors under a mask, eight numbers at a time",
     "atomics": "atomics",
     "branches": "branches",
     "guesses": "branches that data decide, where a core guesses wrongly",
@@ -34,8 +34,10 @@ UNITS: Mapping[str, str] = {
 """The units of a core, each with what is counted of it."""
 CYCLES = frozenset(("divides", "gathers", "functions"))
 """The units whose operations differ, so that cycles are counted of them: those of one core of 2020."""
-_MASKED = re.compile(r"vp?maskmov")
+_MASKED = re.compile(r"vp?maskmov(ps|pd|d|q)")
 _GATHERS = re.compile(r"vp?(gather|scatter)(d|q)(ps|pd|d|q)")
+GATHERED = 1.5
+"""Cycles for each lane that is gathered; AVX-512 gathers two in that time."""
 _WIDE_DIVISIONS = {"vdivps": 3.4, "vdivss": 3.4, "vdivpd": 4.3, "vdivsd": 4.3}
 _ROOTS = {"vsqrtps": 4.8, "vsqrtss": 4.8, "vsqrtpd": 8.2, "vsqrtsd": 8.2}
 _DIVIDES = {**_WIDE_DIVISIONS, **_ROOTS, "div": 8.0, "idiv": 8.0}
@@ -83,10 +85,11 @@ def _add(each: Instruction, found: defaultdict[str, float]) -> None:
         _add_call(each, found)
         return
     if gathers := _GATHERS.fullmatch(name):
-        found["gathers"] += 8 if 8 in (_bytes(gathers[2]), _bytes(gathers[3])) else 12
+        lanes = each.bytes / max(_bytes(gathers[2]), _bytes(gathers[3]))
+        found["gathers"] += lanes * (GATHERED if each.bytes < 64 else GATHERED / 2)
         return
-    if _MASKED.match(name) and each.stores:
-        found["masked"] += 1
+    if (masked := _MASKED.fullmatch(name)) and each.stores:
+        found["masked"] += each.bytes / _bytes(masked[1]) / 8
         return
     if each.stores:
         found["stores"] += 1

@@ -28,10 +28,14 @@ class Work:
     Attributes:
         units: operations of each unit, see `perfmodel.x86.units.UNITS`.
         waits: cycles in which nothing is done, as results are waited for.
+        lanes: work-items of a vector; 1 where they are done one by one.
+        axis: of a work-group, along which vectors lie.
     """
 
     units: Mapping[str, float]
     waits: float
+    lanes: int
+    axis: int
 
 
 def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> Work:
@@ -46,7 +50,10 @@ def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> W
     """
     units: defaultdict[str, float] = defaultdict(float)
     waiting = 0.0
-    for part, executed in executed_code(binary, source, lanes, is_vectorized):
+    code = functions(binary)
+    entry = entry_of(code, source, lanes, is_vectorized)
+    source = entry.source
+    for part, executed in executed_code(code, entry, lanes):
         times = executed.times
         doubts = {
             number: _doubt(block, source, executed.turn(number).is_vector) for number, block in part.flow.blocks.items()
@@ -56,32 +63,58 @@ def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> W
             for unit, amount in units_of(block.instructions).items():
                 units[unit] += amount * times[number]
         waiting += stalls(part.flow, times, doubts)
-    return Work(dict(units), waiting)
+    return Work(dict(units), waiting, lanes if entry.is_vector else 1, entry.axis)
 
 
-def executed_code(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> Iterator[tuple[Part, Executed]]:
-    """Iterates over a kernel and the functions that it calls, with how often a work-group executes their blocks;
-    arguments and errors as of `work_of`."""
-    code = functions(binary)
+@dataclass(frozen=True)
+class Entry:
+    """Tells where a launch's work-groups begin in machine code.
+
+    Attributes:
+        name: of the function.
+        source: the kernel as it is executed, its first axis that along which vectors lie.
+        axis: which of the work-group's axes that is.
+        is_vector: whether work-items are done in vectors; those that fill none are done one by one besides.
+        meets: whether work-items wait for each other.
+    """
+
+    name: str
+    source: Source
+    axis: int
+    is_vector: bool
+    meets: bool
+
+
+def entry_of(code: Functions, source: Source, lanes: int, is_vectorized: bool) -> Entry:
+    """Returns where the work-groups of a kernel begin in the code of its binary; arguments and errors as of
+    `work_of`."""
     variant = next(
         (name for name in code if re.fullmatch(rf"{VARIANT}[a-zA-Z0-9]+_{re.escape(source.name)}", name)), None
     )
-    if is_vectorized and source.name in code:
-        source = source.along(vector_axis(code[source.name], lanes))
-    meets = variant is not None or bool(source.meetings)
-    goes_in_vectors = is_vectorized and source.local_size[0] >= lanes
-    if variant is not None:
-        goes_in_vectors = is_vectorized and source.local_size[0] % lanes == 0
-    entry = variant if variant is not None and goes_in_vectors else source.name
-    if entry not in code or not code[entry]:
+    axis = vector_axis(code[source.name], lanes) if is_vectorized and source.name in code else 0
+    axis = axis if axis < len(source.local_size) else 0
+    source = source.along(axis)
+    whole = source.local_size[0] >= lanes if variant is None else source.local_size[0] % lanes == 0
+    is_vector = is_vectorized and whole
+    name = variant if variant is not None and is_vector else source.name
+    if not code.get(name):
         raise ValueError(f"the binary holds no kernel {source.name}")
-    to_do = {entry: (1.0, Turn(goes_in_vectors, 1.0))}
+    return Entry(name, source, axis, is_vector, variant is not None or bool(source.meetings))
+
+
+def executed_code(code: Functions, entry: Entry, lanes: int) -> Iterator[tuple[Part, Executed]]:
+    """Iterates over a kernel and the functions that it calls, with how often a work-group executes their blocks.
+
+    Args:
+        lanes: work-items of a vector.
+    """
+    to_do = {entry.name: (1.0, Turn(entry.is_vector, 1.0))}
     while to_do:
         # A function's turn comes when all that call it have had theirs, as they say how often that is.
         name = next(name for name in to_do if not any(name in _called(code, other) for other in to_do))
         once, by_default = to_do.pop(name)
-        part = Part(Flow(code[name]), source, name == entry, meets)
-        turns = turns_of(part, lanes, goes_in_vectors) if part.is_kernel else {}
+        part = Part(Flow(code[name]), entry.source, name == entry.name, entry.meets)
+        turns = turns_of(part, lanes, entry.is_vector) if part.is_kernel else {}
         executed = Executed(part, turns, once, by_default, lanes)
         yield part, executed
         for number, block in part.flow.blocks.items():

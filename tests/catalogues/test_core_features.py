@@ -93,6 +93,51 @@ def test_rows_a_power_of_two_apart_are_fetched_again_and_again() -> None:
     assert shared > 10 * apart
 
 
+PLANES = """__kernel void planes(__global const float *a, __global float *out, const int n)
+{
+    const int i = get_global_id(0);
+    out[i] = a[i] + a[i + 4 * n] + a[i + 8 * n] + a[i + 12 * n];
+}"""
+FIELDS = """__kernel void fields(__global const float *a, __global float *out, const int n)
+{
+    const int i = get_global_id(0);
+    out[i] = a[4 * i] + a[4 * i + 1] + a[4 * i + 2] + a[4 * i + 3];
+}"""
+
+
+@pytest.mark.parametrize(("source", "name"), [(PLANES, "planes"), (FIELDS, "fields")])
+def test_accesses_of_one_array_fetch_what_they_touch_together(source: str, name: str) -> None:
+    """Planes of an array lie apart, and fields of records share their lines."""
+    n = 2**20
+    kernel = pm.Kernel.from_opencl(source, name, n, 256, {"a": 16 * n, "out": n}, n=n)
+    loaded, stored = 4 * 4 * n, 4 * n
+    assert pm.feature("f_mem_missed_keeps:32768").eval(kernel) == pytest.approx(loaded + stored, rel=0.05)
+
+
+SUMS = """__kernel void sums(__global const float *a, __global float *out, const int m)
+{
+    __local float sum[64];
+    const int l = get_local_id(0);
+    %s
+    for (int k = 0; k < m; ++k)
+        %s += a[k * 4096 + get_global_id(0)];
+    %s
+    barrier(CLK_LOCAL_MEM_FENCE);
+    out[get_global_id(0)] = sum[l ^ 1];
+}"""
+
+
+def test_only_loops_with_barriers_are_gone_through_by_all_vectors_of_a_group_in_turn() -> None:
+    """A vector goes through all of a loop before the next one, be its sum in local memory or not."""
+    bodies = [("sum[l] = 0;", "sum[l]", ""), ("float own = 0;", "own", "sum[l] = own;")]
+    found = []
+    for body in bodies:
+        kernel = pm.Kernel.from_opencl(SUMS % body, "sums", 128, 64, {"a": 4096 * 2048, "out": 128}, m=2048)
+        found.append(float(pm.feature("f_mem_missed_keeps:32768_width:8").eval(kernel)))
+    assert found[0] == pytest.approx(found[1], rel=0.01)
+    assert found[0] == pytest.approx(2 * 4 * 128 * 2048, rel=0.05)  # two vectors share each line, which is lost between
+
+
 WINDOW = """__constant float weight[3] = {0.25f, 0.5f, 0.25f};
 
 __kernel void window(__global const float *a, __global float *out, const int n)

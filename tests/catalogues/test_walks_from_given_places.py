@@ -108,3 +108,27 @@ def test_the_longest_of_what_data_decide_is_that_of_each_group() -> None:
     loads = "f_mem_access_global_load_var:a"
     assert pm.feature(loads).eval(seen) == pytest.approx(lengths.sum())
     assert pm.feature(f"{loads}_granularity:longest").eval(seen) == pytest.approx(100 * ROWS)
+
+
+ROWS_OF_GROUPS = """__kernel void rows(__global const int *start, __global const float *restrict a, __global float *out)
+{
+    const int row = get_group_id(0);
+    float s = 0;
+    for (int k = start[row]; k < start[row + 1]; k++)
+        s += a[k] == get_local_id(0);
+    out[get_global_id(0)] = s;
+}"""
+
+
+def test_rows_of_different_lengths_bring_each_of_their_sectors() -> None:
+    """Work-groups whose work-items go through one row together, each its own, have its sectors brought once."""
+    lengths = np.random.default_rng(3).integers(100, 900, 64)
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    arrays = {"start": start, "a": np.zeros(start[-1], np.float32)}
+    kernel = pm.Kernel.from_opencl(
+        ROWS_OF_GROUPS, "rows", 64 * 32, 32, {"start": 65, "a": int(start[-1]), "out": 64 * 32}
+    )
+    fresh = pm.feature("f_mem_transactions_global_load_var:a_block:32_fresh").eval(
+        kernel.as_countable(arrays).as_compiled()
+    )
+    assert fresh == pytest.approx(int(lengths.sum()) * 4 / 32, rel=0.05)

@@ -358,3 +358,11 @@ def test_pointers_within_structs() -> None:
     with pytest.raises(PerfmodelError, match=r"one for each pointer in a struct, at its first word: args={'of_0': …}"):
         emulate(kernel)
     assert emulate(kernel.at(of_2=0), {"x": np.zeros(32, "int32")}).array("x").sum() == 0
+
+
+def test_options_of_nvcc_for_the_host_count_for_nothing() -> None:
+    of_host = ["-O3", "--extended-lambda", "--expt-relaxed-constexpr", "-Xcompiler", "-fPIC", "-Xcompiler=-Wall", "-c"]
+    linked = ["-gencode arch=compute_80,code=sm_80", "-lcublas", "-L/usr/lib", "-o", "program", "--threads=4"]
+    assert numbers_of(KERNEL, options=[*of_host, "-DVALUE=7", *linked, "-std=c++17", "-lineinfo"]).tolist() == [7]
+    with pytest.raises(PerfmodelError, match="--no-such-option"):
+        numbers_of(KERNEL, options=["-DVALUE=7", "--no-such-option"])

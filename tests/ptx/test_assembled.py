@@ -92,6 +92,13 @@ def test_operations_that_follow_each_other_take_four_cycles_each() -> None:
     assert other < 1.5  # three, side by side
 
 
+def test_the_longest_group_is_known_beside_the_others() -> None:
+    """A block in so many goes round its loop most often; what it does beside the loop is the same for all."""
+    one_in_four = "int turns = blockIdx.x % 4 ? m / 16 : m; for (int j = 0; j < turns; j++) r = r * w + 1;"
+    assert counted(kernel("r = x[i];"), "f_issue_longest") == pytest.approx(1, rel=0.01)
+    assert counted(kernel(one_in_four), "f_issue_longest") == pytest.approx(1 / (0.25 + 0.75 / 16), rel=0.05)
+
+
 def test_only_what_is_compiled_is_known() -> None:
     knl = kernel("r = x[i];")
     assert pm.feature("f_issue_known").eval(knl) == pm.feature("f_issue_slots").eval(knl) == 0

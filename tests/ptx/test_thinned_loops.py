@@ -205,3 +205,27 @@ def test_iterations_that_are_not_run_go_on_to_other_places_or_not_as_those_that_
     assert counts(columns(again), 0.01).sampled
     assert every == pytest.approx(256 * rows * 4, rel=0.6)  # rows of 24 floats, each three sectors
     assert some == pytest.approx(every, rel=0.15)
+
+
+UNTIL_FOUND = """
+__global__ void found(const float *a, int *c, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, count = 0;
+  for (int k = 0; k < n; k++) {
+    if (a[k] > a[i]) {
+      c[i * 64 + (count & 63)] = k;
+      if (++count == 1000000) break;
+    }
+  }
+}
+"""
+
+
+def test_loops_that_data_may_end_and_do_not_are_counted_for_those_that_are_not_run() -> None:
+    """Where running all of them takes too long, a loop is cut into parts although it might end earlier."""
+    n = 60_000
+    given = np.random.default_rng(2).uniform(0, 1, n).astype(np.float32)
+    kernel = Kernel.from_cuda(UNTIL_FOUND, "found", 2, 128, {"a": n, "c": 256 * 64}, n=n).as_observed({"a": given})
+    loads = feature("f_mem_access_global_load")
+    some = kernel.with_budget(0.02)
+    assert float(loads.eval(some)) == pytest.approx(2 * 256 * n, rel=0.05)  # of both sides of the test
+    assert counts(kernel, 0.02).sampled

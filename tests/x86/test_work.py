@@ -257,6 +257,29 @@ def test_chains_of_functions_wait_for_each_and_others_do_not() -> None:
     assert sums < chain / 2
 
 
+def test_loops_that_are_too_short_for_vectors_of_their_own_go_by_one() -> None:
+    """A compiler makes vectors of a loop's iterations where work-items have none, and leaves those that fill none."""
+    body = """int i = get_global_id(0); float s = 0;
+for (int j = 0; j < {turns}; j++)
+    s += a[i * 1024 + j] * b[i * 16 + j];
+a[i] = s;"""
+    loads = [core("loads", kernel(body.replace("{turns}", "n"), (1, 1), (64, 1)).at(n=n)) for n in (2, 3)]
+    one = (loads[1] - loads[0]) / 64
+    assert 1 <= one <= 3  # of an iteration: no vector loop beside is taken as well
+
+
+def test_a_core_s_order_is_that_of_its_machine_code() -> None:
+    """Work-items that fill no vector go through all of a loop one after the other, and fetch lines again."""
+    body = """size_t i = get_global_id(0); float s = 0;
+for (int j = 0; j < 1024; j++)
+    s += b[j * 64 + i];
+a[i] = s;"""
+    few, many = (kernel(body, local, 64) for local in (1, 64))
+    fetched = [float(pm.feature("f_mem_missed_keeps:16384").eval(each)) for each in (few, many)]
+    assert fetched[0] == pytest.approx(64 * 1024 * 64, rel=0.1)  # a line for each work-item and row
+    assert fetched[1] == pytest.approx(64 * 1024 * 64 / lanes(), rel=0.1)
+
+
 def test_kernels_without_a_driver_s_code_have_none() -> None:
     other = pm.Kernel(
         OpenCLProgram("__kernel void k(__global float *a, int n) { a[n] = missing(n); }", "k", 64, 64,

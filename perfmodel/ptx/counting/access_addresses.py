@@ -93,12 +93,14 @@ class AccessAddresses:
 
     def loop_stride(self) -> int | None:
         """Bytes from an execution to the next one, where that is mostly the same."""
-        known = (self.bases != NOWHERE).all(axis=0)
         if not self.noted.is_regular:
             return self._step_of_lanes()
-        if len(self.bases) < 2 or not known.any():
+        bases = self.bases[: len(self.noted.rows)]
+        if len(bases) < 2:
             return 0
-        steps = np.diff(self.bases[: len(self.noted.rows), np.argmax(known)])
+        known = bases != NOWHERE
+        longest = np.argmax(known.sum(axis=0))  # the block that takes part most often; others may leave a loop earlier
+        steps = np.diff(bases[:, longest])[known[1:, longest] & known[:-1, longest]]
         if not len(steps):
             return 0
         values, counts = np.unique(steps, return_counts=True)

@@ -71,7 +71,7 @@ def as_assembled(counts: KernelCounts, launch: EmulatedLaunch, code: Sequence[In
         replace(each, wait=each.wait * factors.get(each.space, 1.0)) if each.direction == "load" else each
         for each in counts.accesses
     )
-    issue = Issue(_cycles_by_pipe(launch, blocks), alone.operations * launch.items)
+    issue = Issue(_cycles_by_pipe(launch, blocks), alone.operations * launch.items, launch.longest)
     return replace(counts, accesses=accesses, issue=issue)
 
 

@@ -184,7 +184,7 @@ class _Counter:
 def _is_at_all(addresses: AccessAddresses, block: int) -> bool:
     """Returns whether an access was seen at all places of a thread's array that it goes to, in one emulated block."""
     noted = addresses.noted
-    if not noted.is_thinned and not noted.scattered:
+    if not noted.scattered and not (noted.is_thinned and noted.beyond):
         return True
     looks = len(noted.rows) + sum(len(own) for _, own in noted.scattered)
     return touched_by([addresses], block).bytes <= MOST_SEEN * WORD_BYTES * looks

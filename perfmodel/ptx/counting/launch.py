@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perfmodel.counting import resampling
 from perfmodel.counting.counts import SUBGROUP_SIZE, Executions
@@ -62,9 +63,22 @@ class EmulatedLaunch:
     def _busiest(self) -> int:
         """The sub-group that executes most instructions, of which `Executions.longest` tells: another one may go
         through another loop for as long, but neither goes through both."""
+        return int(np.argmax(self._work))
+
+    @cached_property
+    def _work(self) -> NDArray[np.int64]:
+        """The instructions that each emulated sub-group executes."""
         done = zip(self.code.flow.blocks, self.emulation.blocks, strict=True)
         total = sum(len(block.instructions) * tally.by_subgroup() for block, tally in done)
-        return int(np.argmax(total))
+        return np.asarray(total)
+
+    @property
+    def longest(self) -> float:
+        """How many times as many instructions the busiest sub-group executes as the busiest of another block does, on
+        average."""
+        by_block = self._work.reshape(len(self.weights), -1).max(axis=1)
+        mean = float(self.weights @ by_block) / float(self.weights.sum())
+        return float(by_block.max()) / mean if mean else 1.0
 
     def executions(self, tally: Tally) -> Executions:
         key = id(tally)

@@ -186,8 +186,13 @@ class Deciding:
             return None
         return Plan(loop, tuple(sorted(carried)), tuple(tests))
 
-    def rough_plan(self, loop: Loop) -> Plan | None:
-        """Returns how a loop's counters go on, whatever data decide inside; None where data decide on its end too."""
+    def rough_plan(self, loop: Loop, may_end_earlier: bool = False) -> Plan | None:
+        """Returns how a loop's counters go on, whatever data decide inside; None where data decide on its end too.
+
+        Args:
+            loop: a loop of the kernel.
+            may_end_earlier: whether data may decide on its end besides, if its counters have one.
+        """
         blocks = [self.code.flow.blocks[number] for number in sorted(loop.blocks)]
         if self.waits or any(block.index is not None for block in blocks):
             return None
@@ -217,11 +222,11 @@ class Deciding:
             if block.guard is not None and any(successor not in loop.blocks for successor in block.successors):
                 name = block.guard.register.name
                 found = [each for each in inside if name in written(each)]
-                if len(found) != 1 or found[0].opcode != "setp" or not self._is_linear(found[0], set_inside):
+                is_linear = len(found) == 1 and found[0].opcode == "setp" and self._is_linear(found[0], set_inside)
+                if is_linear and set(read(found[0])) & set_inside <= moving and found[0] in steady:
+                    tests.append(found[0])
+                elif not may_end_earlier:
                     return None
-                if not set(read(found[0])) & set_inside <= moving or found[0] not in steady:
-                    return None
-                tests.append(found[0])
         return Plan(loop, tuple(sorted(stepping)), tuple(tests)) if tests and stepping else None
 
     def _is_always_met(self, block: int, loop: Loop) -> bool:

@@ -27,6 +27,8 @@ MOST_STEPS = 500_000
 """So many basic blocks may be executed before an endless loop is assumed."""
 MORE = 0.1
 """After so much more of the budget, loops are cut into half as many parts."""
+HURRIED = 0.8 * MOST_BUDGETS
+"""After so many times the budget, loops that data may end are cut into parts."""
 LANES = 3000
 """An instruction takes twice as long as of few lanes where there are so many."""
 
@@ -114,12 +116,15 @@ class Execution:
         machine.accesses.noted_execution = skipper.note_tally
 
     def _thin(self) -> None:
-        """Has some iterations of loops run for others; for the more, the more work has been done since that began."""
+        """Has some iterations of loops run for others; for the more, the more work has been done since that began, and
+        in the end of loops that data end, too."""
         assert self.skipper is not None
-        if isinstance(self.skipper, Thinner):
-            self.skipper.parts = max(self.skipper.parts // 2, 1)
-        else:
+        if not isinstance(self.skipper, Thinner):
             self._watch(Thinner(self.skipper))
+        elif self.work > HURRIED * self._budget and not self.skipper.is_hurried:
+            self.skipper.hurry()
+        else:
+            self.skipper.parts = max(self.skipper.parts // 2, 1)
         self._limit += MORE * self._budget
 
     def run(self) -> None:

@@ -55,6 +55,8 @@ class Thinner(Skipper):
 
     Attributes:
         parts: into which what is left of a loop is cut.
+        is_hurried: whether loops that data may end before their counters do are cut into parts, too; lanes then leave
+            with the iterations that are run, so that they stay for too long.
     """
 
     def __init__(self, watching: Skipper) -> None:
@@ -64,10 +66,17 @@ class Thinner(Skipper):
         self._parts: dict[int, Part] = {}
         self._in_vain: dict[int, int] = {}
         self._drawn = 0
-        self.parts = PARTS
+        self.parts, self.is_hurried = PARTS, False
         for by_array in self.machine.accesses.addresses.values():
             for each in by_array.values():
                 each.is_thinned = True
+
+    def hurry(self) -> None:
+        """Cuts loops into parts that data may end, from now on."""
+        self.parts, self.is_hurried = PARTS, True
+        for header in [header for header, plan in self._rough_plans.items() if plan is None]:
+            del self._rough_plans[header]
+            self._iterations.pop(header, None)
 
     def arrives(self, block: int, mask: Mask, parted: int) -> None:
         for header in [h for h in self._iterations if block not in self._loops[h].blocks]:
@@ -101,7 +110,7 @@ class Thinner(Skipper):
     def _rough_plan(self, block: int) -> Plan | None:
         """Returns how a loop is cut into parts; None for one that is skipped through as others are, if any."""
         if block not in self._rough_plans:
-            self._rough_plans[block] = self.deciding.rough_plan(self._loops[block])
+            self._rough_plans[block] = self.deciding.rough_plan(self._loops[block], self.is_hurried)
             self._plans.setdefault(block, self.deciding.plan(self._loops[block]))
         plan = self._rough_plans[block]
         if self._plans[block] is None or plan is None:
