@@ -53,7 +53,7 @@ TERMS: dict[str, Meaning] = {
     ),
     "resident": Meaning("work-items that a compute unit holds at a time, where there are enough"),
     "together": Meaning("work-items that run at a time on all compute units"),
-    "longest": Meaning("iterations of the work-group with the longest loops, over those of the mean"),
+    "longest": Meaning("loads in a row, or else instructions, of the work-group with the longest loops, over the mean"),
     "loads": Meaning("loads from global memory that sub-groups issue"),
     "turns": Meaning("what work-items wait for, each by itself, so many at a time as there is room for"),
     "known": Meaning("1 where machine code says what is issued, as of CUDA where NVIDIA's assembler is installed"),

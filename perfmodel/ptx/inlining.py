@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from perfmodel.basics.errors import SourceError, nearest
 from perfmodel.ptx.asynchronous import Copies
+from perfmodel.ptx.names import own_name
 from perfmodel.ptx.syntax import (
     Address,
     Both,
@@ -28,7 +29,6 @@ from perfmodel.ptx.types import Type
 MOST_INSTRUCTIONS = 500_000
 DEEPEST_CALL = 64
 _PRINTING = frozenset(("vprintf",))
-_LENGTH = re.compile(r"\d+")
 _ALLOCATING = re.compile(r"malloc$|calloc$|realloc$|free$|_Zn[wa]|_Zd[la]")
 _FAILING = frozenset(("__assertfail", "__assert_fail"))
 
@@ -77,18 +77,9 @@ def kernel_of(module: Module, entry: str) -> Kernel:
     )
 
 
-def _plain(name: str) -> str:
-    """Returns a function's own name, of one that a C++ compiler mangled."""
-    found, place = name, 2 + name.startswith("_ZN")
-    while name.startswith("_Z") and (length := _LENGTH.match(name, place)) is not None:
-        place = length.end() + int(length[0])
-        found = name[length.end() : place]
-    return name if name[place : place + 1] == "I" else found  # of a template, whose arguments say which
-
-
 def _without_body(name: str) -> str:
     """Returns what is wrong with a call of a function that has no body."""
-    called = _plain(name)
+    called = own_name(name)
     if _ALLOCATING.match(name):
         return f"memory that threads allocate ({called!r}) is not emulated; give the kernel an array"
     if name.startswith("cuda"):
@@ -114,7 +105,9 @@ class _Inliner:
             suffix: makes its own names different from those of other calls.
         """
         if depth > DEEPEST_CALL:
-            raise SourceError(f"function {_plain(function.name)!r} calls itself, in PTX; write it as a loop", "", 0, 1)
+            raise SourceError(
+                f"function {own_name(function.name)!r} calls itself, in PTX; write it as a loop", "", 0, 1
+            )
         own = {variable.name for variable in function.variables}
         names = {**{name: name + suffix for name in own}, **symbols}
         renaming = _Renaming(suffix, names)

@@ -221,7 +221,7 @@ __global__ void found(const float *a, int *c, int n) {
 
 
 def test_loops_that_data_may_end_and_do_not_are_counted_for_those_that_are_not_run() -> None:
-    """Where running all of them takes too long, a loop is cut into parts although it might end earlier."""
+    """A loop of which running all takes too long is cut into parts although it might end earlier."""
     n = 60_000
     given = np.random.default_rng(2).uniform(0, 1, n).astype(np.float32)
     kernel = Kernel.from_cuda(UNTIL_FOUND, "found", 2, 128, {"a": n, "c": 256 * 64}, n=n).as_observed({"a": given})

@@ -74,7 +74,7 @@ class EmulatedLaunch:
 
     @property
     def longest(self) -> float:
-        """How many times as many instructions the busiest sub-group executes as the busiest of another block does, on
+        """So many times as many instructions the busiest sub-group executes as the busiest of another block does, on
         average."""
         by_block = self._work.reshape(len(self.weights), -1).max(axis=1)
         mean = float(self.weights @ by_block) / float(self.weights.sum())

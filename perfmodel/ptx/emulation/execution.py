@@ -20,6 +20,7 @@ from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.machine import Machine
 from perfmodel.ptx.emulation.skipping import Skipper
 from perfmodel.ptx.emulation.thinning import Thinner
+from perfmodel.ptx.names import own_name
 from perfmodel.ptx.syntax import Immediate, Instruction
 from perfmodel.ptx.types import TYPES
 
@@ -210,7 +211,7 @@ class Execution:
             self._branch(block, way, ways)
 
     def _endless(self) -> str:
-        name = self.machine.code.kernel.name
+        name = own_name(self.machine.code.kernel.name)
         if self.steps > self.most:
             return (
                 f"kernel {name!r} has executed {self.most} basic blocks and not ended; it may wait for other blocks, "

@@ -24,6 +24,7 @@ from perfmodel.ptx.emulation.nominal import block_seconds, preparing_seconds
 from perfmodel.ptx.emulation.recording import Tally
 from perfmodel.ptx.emulation.registers import Registers
 from perfmodel.ptx.emulation.warps import together
+from perfmodel.ptx.names import own_name
 from perfmodel.ptx.syntax import Instruction, Symbol
 
 Step = Callable[[Mask], None]
@@ -129,9 +130,10 @@ class Machine:
     def _parameters(self) -> dict[str, bytes]:
         """Returns the bytes of the launch's arguments, by the names that the text has for them."""
         declared, given = self.code.kernel.parameters, self.launch.arguments
+        name = own_name(self.code.kernel.name)
         if len(declared) != len(given):
             raise KernelError(
-                f"kernel {self.code.kernel.name!r} takes {len(declared)} arguments in its PTX, and is given "
+                f"kernel {name!r} takes {len(declared)} arguments in its PTX, and is given "
                 f"{len(given)}; give one for each"
             )
         found = {}
@@ -148,7 +150,7 @@ class Machine:
                     contents = argument
             if len(contents) > max(variable.n_bytes, 1):
                 raise KernelError(
-                    f"argument {variable.name!r} of kernel {self.code.kernel.name!r} has {variable.n_bytes} bytes, and "
+                    f"argument {variable.name!r} of kernel {name!r} has {variable.n_bytes} bytes, and "
                     f"is given {len(contents)}; give a value of its type"
                 )
             found[variable.name] = contents.ljust(variable.n_bytes, b"\0")
