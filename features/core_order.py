@@ -396,7 +396,7 @@ def _distinct(counts: KernelCounts, access: AccessCount, numbers: Numbers) -> Fl
     footprint = counts.footprint_of(access.variable, "any")
     if footprint is None or footprint.elements is None:
         return None
-    return numbers[footprint.elements] * (access.bits // 8)
+    return numbers[footprint.elements] * np.dtype(footprint.dtype).itemsize
 
 
 def _whole(counts: KernelCounts, variable: str, numbers: Numbers) -> Floats:
@@ -435,6 +435,7 @@ def _steps(
 
     outer = max((n for n in range(len(loops) + 1) if loops[:n] in with_barriers), default=0)
     local = [numbers[size] for size in counts.local_size]
+    axis = axis if axis < len(local) else 0
     width = np.minimum(local[axis], lanes) if local else np.asarray(1.0)
     steps = [Step(("lanes",), width, stride(access.local_strides, axis))]
     steps += [through("loop", place) for place in reversed(range(outer, len(loops)))]

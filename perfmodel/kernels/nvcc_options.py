@@ -13,7 +13,7 @@ _OF_HOST = re.compile(
 """Options without a value, for the host's compiler, the linker and the order of nvcc's steps."""
 _WITH_VALUE = re.compile(
     "-Xcompiler|--compiler-options|-ccbin|--compiler-bindir|-gencode|--generate-code|-code|--gpu-code|-Xlinker"
-    "|--linker-options|-Xcudafe|-o|--output-file|-x|-t|--threads|-cudart|--cudart|--?default-stream|-lib|--library"
+    "|--linker-options|-Xcudafe|-o|--output-file|-x|-t|--threads|-cudart|--cudart|--?default-stream|--library"
 )
 """Options of the same kind that a value follows, behind an equals sign or as the next word."""
 

@@ -105,12 +105,20 @@ FIELDS = """__kernel void fields(__global const float *a, __global float *out, c
 }"""
 
 
-@pytest.mark.parametrize(("source", "name"), [(PLANES, "planes"), (FIELDS, "fields")])
+PAIRS = """__kernel void pairs(__global const float4 *a, __global float *out, const int n)
+{
+    const int i = get_global_id(0);
+    const float4 both = a[i] + a[i + 2 * n];
+    out[i] = both.x + both.w;
+}"""
+
+
+@pytest.mark.parametrize(("source", "name"), [(PLANES, "planes"), (FIELDS, "fields"), (PAIRS, "pairs")])
 def test_accesses_of_one_array_fetch_what_they_touch_together(source: str, name: str) -> None:
     """Planes of an array lie apart, and fields of records share their lines."""
     n = 2**20
     kernel = pm.Kernel.from_opencl(source, name, n, 256, {"a": 16 * n, "out": n}, n=n)
-    loaded, stored = 4 * 4 * n, 4 * n
+    loaded, stored = (2 * 16 if name == "pairs" else 4 * 4) * n, 4 * n
     assert pm.feature("f_mem_missed_keeps:32768").eval(kernel) == pytest.approx(loaded + stored, rel=0.05)
 
 
