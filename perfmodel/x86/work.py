@@ -99,7 +99,8 @@ def entry_of(code: Functions, source: Source, lanes: int, is_vectorized: bool) -
     name = variant if variant is not None and is_vector else source.name
     if not code.get(name):
         raise ValueError(f"the binary holds no kernel {source.name}")
-    return Entry(name, source, axis, is_vector, variant is not None or bool(source.meetings))
+    meets = variant is not None or bool(source.meetings)
+    return Entry(name=name, source=source, axis=axis, is_vector=is_vector, meets=meets)
 
 
 def executed_code(code: Functions, entry: Entry, lanes: int) -> Iterator[tuple[Part, Executed]]:
