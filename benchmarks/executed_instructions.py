@@ -30,7 +30,6 @@ from perfmodel.kernels.core_code import code_of
 from perfmodel.kernels.driver_code import LINES, TARGET
 from perfmodel.measuring.protocol import run_launch
 from perfmodel.surveying import Case, load_cases
-from perfmodel.x86.object_code import functions
 from perfmodel.x86.work import entry_of, executed_code
 
 AVX2 = "core-avx2"
@@ -52,9 +51,7 @@ def predicted(case: Case) -> tuple[dict[int, float], int]:
         raise PerfmodelError("no driver tells its machine code")
     found: dict[int, float] = {}
     first = 0
-    binary, source, lanes, is_vectorized = made
-    code = functions(binary)
-    for part, executed in executed_code(code, entry_of(code, source, lanes, is_vectorized), lanes):
+    for part, executed in executed_code(entry_of(*made)):
         first = part.flow.blocks[0].instructions[0].address if part.is_kernel else first
         for number, block in part.flow.blocks.items():
             found |= {each.address: executed.times[number] for each in block.instructions}

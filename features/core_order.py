@@ -75,7 +75,7 @@ class Stream:
     executed: Floats
     whole: Floats
     apart: Floats | None
-    distinct: Floats | None = None
+    distinct: Floats | None
     of_group: Blocks | None = None
 
     def together(self, blocks: list[tuple[Floats, Floats]], block: int) -> list[Floats]:
@@ -281,12 +281,11 @@ class Walk:
 
     Attributes:
         streams: of accesses to global memory, each in the order in which a core goes through it.
-        lanes: work-items of a vector: those asked for, along the first axis, where machine code does not tell.
+        lanes: work-items of a vector.
     """
 
-    def __init__(self, counts: KernelCounts, numbers: Numbers, lanes: int) -> None:
-        self.lanes, axis = (lanes, 0) if counts.core is None else (counts.core.lanes, counts.core.axis)
-        self.streams = streams(counts, numbers, self.lanes, axis)
+    def __init__(self, counts: KernelCounts, numbers: Numbers, lanes: int, axis: int) -> None:
+        self.streams, self.lanes = streams(counts, numbers, lanes, axis), lanes
         self._touched: dict[int, list[list[tuple[Floats, Floats]]]] = {}
         self._sets: dict[int, dict[tuple[Any, ...], Floats]] = {}
 
@@ -318,16 +317,18 @@ class Walks:
     """Keeps the last walk, as several features ask of the same one after the other."""
 
     def __init__(self) -> None:
-        self.last: tuple[KernelCounts, int, tuple[Any, ...], Walk] | None = None
+        self.last: tuple[KernelCounts, tuple[Any, ...], Walk] | None = None
 
     def of(self, counts: KernelCounts, needed: Sequence[QuasiPolynomial], values: Sequence[Any], lanes: int) -> Walk:
-        """Returns the walk for the values of the counts that are needed."""
+        """Returns the walk for the values of the counts that are needed: in vectors of so many work-items along the
+        first axis, or in those that machine code has."""
+        lanes, axis = (lanes, 0) if counts.core is None else (counts.core.lanes, counts.core.axis)
         last = self.last
-        if last and last[0] is counts and last[1] == lanes and all(map(_same, last[2], values)):
-            return last[3]
+        if last and last[0] is counts and last[2].lanes == lanes and all(map(_same, last[1], values)):
+            return last[2]
         numbers = dict(zip(needed, (np.asarray(value, np.float64) for value in values), strict=True))
-        walk = Walk(counts, numbers, lanes)
-        self.last = (counts, lanes, tuple(values), walk)
+        walk = Walk(counts, numbers, lanes, axis)
+        self.last = (counts, tuple(values), walk)
         return walk
 
 
@@ -368,35 +369,32 @@ def streams(counts: KernelCounts, numbers: Numbers, lanes: int, axis: int) -> li
         whole = _whole(counts, alike[0].variable, numbers)
         footprint = counts.footprint_of(alike[0].variable, alike[0].direction)
         of_group = None if footprint is None or alike[0].touched is None else footprint.touched
+        apart, distinct = _together(counts, alike, numbers)
         made.append(
             Stream(
                 accesses=tuple(alike),
                 steps=tuple(steps),
                 executed=executed,
                 whole=whole,
-                apart=_apart(counts, alike, numbers),
-                distinct=_distinct(counts, alike[0], numbers),
+                apart=apart,
+                distinct=distinct,
                 of_group=of_group,
             )
         )
     return made
 
 
-def _apart(counts: KernelCounts, alike: Sequence[AccessCount], numbers: Numbers) -> Floats | None:
-    """Returns how many of these accesses touch places of their own: what all touch together, by what one touches."""
+def _together(
+    counts: KernelCounts, alike: Sequence[AccessCount], numbers: Numbers
+) -> tuple[Floats | None, Floats | None]:
+    """Returns how many of these accesses touch places of their own, what all touch together by what one touches, and
+    the bytes that all touch together; None where that is not known."""
     footprint = counts.footprint_of(alike[0].variable, "any")
     if footprint is None or footprint.elements is None or alike[0].footprint is None:
-        return None
-    touched = numbers[footprint.elements] / np.maximum(numbers[alike[0].footprint], 1.0)
-    return np.clip(touched, 1.0, len(alike))
-
-
-def _distinct(counts: KernelCounts, access: AccessCount, numbers: Numbers) -> Floats | None:
-    """Returns the distinct bytes of an access's array that the launch touches."""
-    footprint = counts.footprint_of(access.variable, "any")
-    if footprint is None or footprint.elements is None:
-        return None
-    return numbers[footprint.elements] * np.dtype(footprint.dtype).itemsize
+        return None, None
+    touched = numbers[footprint.elements]
+    apart = np.clip(touched / np.maximum(numbers[alike[0].footprint], 1.0), 1.0, len(alike))
+    return apart, touched * np.dtype(footprint.dtype).itemsize
 
 
 def _whole(counts: KernelCounts, variable: str, numbers: Numbers) -> Floats:
@@ -435,7 +433,6 @@ def _steps(
 
     outer = max((n for n in range(len(loops) + 1) if loops[:n] in with_barriers), default=0)
     local = [numbers[size] for size in counts.local_size]
-    axis = axis if axis < len(local) else 0
     width = np.minimum(local[axis], lanes) if local else np.asarray(1.0)
     steps = [Step(("lanes",), width, stride(access.local_strides, axis))]
     steps += [through("loop", place) for place in reversed(range(outer, len(loops)))]
@@ -447,8 +444,8 @@ def _steps(
         )
         steps.append(Step(("axis", other, loops[:outer]), rows, by))
     steps += [through("around", place) for place in reversed(range(outer))]
-    for axis, groups in enumerate(_grid(counts)):
-        steps.append(Step(("groups", axis), numbers[groups], stride(access.group_strides, axis)))
+    for other, groups in enumerate(_grid(counts)):
+        steps.append(Step(("groups", other), numbers[groups], stride(access.group_strides, other)))
     return steps
 
 

@@ -41,8 +41,8 @@ class Copies:
         if key not in self._known:
             counts, steps = self._duplicates(head, turn), self._steps(head)
             copies = max((_copies(step, counts) for step in steps), default=1)
-            vectors = (block.instructions for block in flow.own(head))
-            is_wide = not turn.is_vector and wide_share(each for own in vectors for each in own if each.bytes) > VECTOR
+            vectors = (each for block in flow.own(head) for each in block.instructions if each.bytes)
+            is_wide = not turn.is_vector and wide_share(vectors) > VECTOR
             is_wide = is_wide and any(step % (self.lanes * copies) == 0 for step in steps)
             self._known[key] = copies * (self.lanes if is_wide else 1)
         return self._known[key]

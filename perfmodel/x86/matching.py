@@ -7,13 +7,13 @@ that are left. All other loops are the source's, of which some were written out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, prod
 
 from perfmodel.x86.counters import steps_of
-from perfmodel.x86.flow import Block, Flow
+from perfmodel.x86.flow import Flow
 from perfmodel.x86.object_code import Instruction
 from perfmodel.x86.source import Source
 
@@ -205,8 +205,8 @@ def turns_of(part: Part, lanes: int, is_vectorized: bool) -> dict[int, Turn]:
     wide = {
         head: (
             lanes in steps_of(flow, head),
-            wide_share(_code(flow.own(head))),
-            wide_share(_code(flow.blocks[each] for each in flow.loops[head].blocks)),
+            wide_share(each for block in flow.own(head) for each in block.instructions),
+            wide_share(each for block in flow.loops[head].blocks for each in flow.blocks[block].instructions),
         )
         for head in part.innermost
     }
@@ -236,11 +236,6 @@ def wide_share(code: Iterable[Instruction]) -> float:
     """Returns the share of instructions that have wide registers."""
     wide = [each.bytes >= WIDE for each in code]
     return sum(wide) / max(len(wide), 1)
-
-
-def _code(blocks: Iterable[Block]) -> Iterator[Instruction]:
-    for block in blocks:
-        yield from block.instructions
 
 
 def _lines(flow: Flow, head: int) -> set[tuple[str, int]]:

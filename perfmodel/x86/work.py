@@ -50,10 +50,9 @@ def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> W
     """
     units: defaultdict[str, float] = defaultdict(float)
     waiting = 0.0
-    code = functions(binary)
-    entry = entry_of(code, source, lanes, is_vectorized)
+    entry = entry_of(binary, source, lanes, is_vectorized)
     source = entry.source
-    for part, executed in executed_code(code, entry, lanes):
+    for part, executed in executed_code(entry):
         times = executed.times
         doubts = {
             number: _doubt(block, source, executed.turn(number).is_vector) for number, block in part.flow.blocks.items()
@@ -71,23 +70,27 @@ class Entry:
     """Tells where a launch's work-groups begin in machine code.
 
     Attributes:
-        name: of the function.
+        code: all functions of its binary.
+        name: of the one.
         source: the kernel as it is executed, its first axis that along which vectors lie.
         axis: which of the work-group's axes that is.
+        lanes: work-items of a vector.
         is_vector: whether work-items are done in vectors; those that fill none are done one by one besides.
         meets: whether work-items wait for each other.
     """
 
+    code: Functions
     name: str
     source: Source
     axis: int
+    lanes: int
     is_vector: bool
     meets: bool
 
 
-def entry_of(code: Functions, source: Source, lanes: int, is_vectorized: bool) -> Entry:
-    """Returns where the work-groups of a kernel begin in the code of its binary; arguments and errors as of
-    `work_of`."""
+def entry_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> Entry:
+    """Returns where the work-groups of a kernel begin in its binary; arguments and errors as of `work_of`."""
+    code = functions(binary)
     variant = next(
         (name for name in code if re.fullmatch(rf"{VARIANT}[a-zA-Z0-9]+_{re.escape(source.name)}", name)), None
     )
@@ -100,15 +103,12 @@ def entry_of(code: Functions, source: Source, lanes: int, is_vectorized: bool) -
     if not code.get(name):
         raise ValueError(f"the binary holds no kernel {source.name}")
     meets = variant is not None or bool(source.meetings)
-    return Entry(name=name, source=source, axis=axis, is_vector=is_vector, meets=meets)
+    return Entry(code=code, name=name, source=source, axis=axis, lanes=lanes, is_vector=is_vector, meets=meets)
 
 
-def executed_code(code: Functions, entry: Entry, lanes: int) -> Iterator[tuple[Part, Executed]]:
-    """Iterates over a kernel and the functions that it calls, with how often a work-group executes their blocks.
-
-    Args:
-        lanes: work-items of a vector.
-    """
+def executed_code(entry: Entry) -> Iterator[tuple[Part, Executed]]:
+    """Iterates over a kernel and the functions that it calls, with how often a work-group executes their blocks."""
+    code, lanes = entry.code, entry.lanes
     to_do = {entry.name: (1.0, Turn(entry.is_vector, 1.0))}
     while to_do:
         # A function's turn comes when all that call it have had theirs, as they say how often that is.

@@ -74,8 +74,7 @@ class EmulatedLaunch:
 
     @property
     def longest(self) -> float:
-        """So many times as many instructions the busiest sub-group executes as the busiest of another block does, on
-        average."""
+        """The instructions of the busiest sub-group, over those that the busiest of a block has on average."""
         by_block = self._work.reshape(len(self.weights), -1).max(axis=1)
         mean = float(self.weights @ by_block) / float(self.weights.sum())
         return float(by_block.max()) / mean if mean else 1.0
