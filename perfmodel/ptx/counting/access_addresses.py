@@ -16,7 +16,7 @@ from perfmodel.basics.distinct import distinct
 from perfmodel.counting.atomics import Update, bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.counting.contention import Contention, contention_of
-from perfmodel.ptx.counting.regions import Region, hull, merged, region, repeated, union
+from perfmodel.ptx.counting.regions import Region, hull, joined, region, repeated, union
 from perfmodel.ptx.emulation.lanes import Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
 
@@ -273,6 +273,16 @@ class AccessAddresses:
         """Returns the bytes that one emulated block touches."""
         return touched_by([self], block)
 
+    def ends_in(self, block: int) -> tuple[int, int] | None:
+        """Returns between which addresses all bytes are that one emulated block touches; None if it touches none."""
+        found = [(one, 0) for one in self.parts_of(block)]
+        found += [(one, step * count) for one, step, count in self.series_of(block)]
+        found = [(one, away) for one, away in found if len(one.starts)]
+        if not found:
+            return None
+        least = min(int(one.starts[0]) + min(away, 0) for one, away in found)
+        return least, max(int(one.ends[-1]) + max(away, 0) for one, away in found)
+
     def first_half(self) -> AccessAddresses:
         """Returns the addresses of the first half of the executions that were run."""
         noted = self.noted
@@ -434,7 +444,7 @@ def _shifted(found: Region, by: Array) -> Region:
     if len(by) * len(found.starts) > MOST_STARTS:
         by = by[:: -(-len(by) * len(found.starts) // MOST_STARTS)]
     starts, ends = ((by[:, None] + edges[None, :]).ravel() for edges in (found.starts, found.ends))
-    return merged(starts, ends) if len(found.starts) == 1 else union([Region(starts, ends)])
+    return joined(starts, ends)
 
 
 def _subgroups(lanes: Lanes, mask: Mask, width: int) -> Array:

@@ -14,13 +14,14 @@ from perfmodel.counting.contention import mean_contention
 from perfmodel.counting.counts import AccessCount, Blocks, Executions
 from perfmodel.counting.quasipolynomial import QuasiPolynomial
 from perfmodel.ptx.counting.access_addresses import AccessAddresses
+from perfmodel.ptx.counting.blocks_alike import fullest
 from perfmodel.ptx.counting.copies_at_once import copies_under_way
 from perfmodel.ptx.counting.counted_access import CountedAccess
 from perfmodel.ptx.counting.executions import added, constant, is_partly
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.operations import Purposes
 from perfmodel.ptx.counting.reaches import Reaches
-from perfmodel.ptx.counting.regions import over_grid
+from perfmodel.ptx.counting.regions import bytes_over_grid, shape_of
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.counting.updates import Updates
 from perfmodel.ptx.counting.vector_loads import with_vectors
@@ -278,14 +279,17 @@ class AccessCounter:
         steps = access.addresses.group_strides
         if steps is None or access.space != "global":
             return None
-        whole = over_grid(access.addresses.region_of(self.fullest([access])), steps, self.emulation.lanes.grid)
+        one = access.addresses.region_of(fullest(self.launch, [access]))
+        key = shape_of(one), steps
+        if key not in self._of_all_blocks:
+            self._of_all_blocks[key] = bytes_over_grid(one, steps, self.emulation.lanes.grid)
         most = self.launch.arrays[access.name][1] if access.name in self.launch.arrays else np.inf
-        return constant(min(whole.bytes / item, most))
+        return constant(min(self._of_all_blocks[key] / item, most))
 
-    def fullest(self, accesses: list[CountedAccess]) -> int:
-        """Returns the emulated block that does most of some accesses."""
-        made = sum(self.emulation.tally(each.instruction, each.block).by_block()[0] for each in accesses)
-        return int(np.argmax(made))
+    @cached_property
+    def _of_all_blocks(self) -> dict[tuple[bytes, tuple[int, ...]], float]:
+        """The bytes that all blocks touch by what one does, which is the same for the copies of an unrolled loop."""
+        return {}
 
 
 def _is_operand(instruction: Instruction) -> bool:

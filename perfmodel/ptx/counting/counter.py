@@ -17,6 +17,7 @@ from perfmodel.counting.counts import (
 from perfmodel.ptx.counting.access_addresses import AccessAddresses, touched_by
 from perfmodel.ptx.counting.accesses import AccessCounter
 from perfmodel.ptx.counting.assembled import as_assembled, is_known
+from perfmodel.ptx.counting.blocks_alike import fullest
 from perfmodel.ptx.counting.chains import chains_of
 from perfmodel.ptx.counting.executions import added, constant
 from perfmodel.ptx.counting.footprints import FootprintCounter
@@ -171,7 +172,7 @@ class _Counter:
         """
         used = [each for each in self.accesses.found if each.space == "scratch"]
         if used:
-            declared, block = self.declared("local"), self.accesses.fullest(used)
+            declared, block = self.declared("local"), fullest(self.launch, used)
             touched = touched_by([each.addresses for each in used], block).bytes
             is_all = all(_is_at_all(each.addresses, block) for each in used)
             yield "scratch", min(touched, declared) if is_all else declared

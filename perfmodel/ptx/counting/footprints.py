@@ -11,6 +11,7 @@ import numpy as np
 from perfmodel.counting.counts import LINE_BYTES, PAGE_BYTES, Blocks, Footprint
 from perfmodel.ptx.counting.access_addresses import touched_by
 from perfmodel.ptx.counting.accesses import AccessCounter
+from perfmodel.ptx.counting.blocks_alike import bytes_of_blocks, fullest
 from perfmodel.ptx.counting.counted_access import CountedAccess
 from perfmodel.ptx.counting.executions import constant
 from perfmodel.ptx.counting.regions import BLOCK, PAIR, over_grid
@@ -69,14 +70,14 @@ class FootprintCounter:
             if not known or all(self.accesses.reaches.jumps(each) for each in accesses):
                 return found
             return replace(found, touched=self._touched(accesses))
-        fullest = self.accesses.fullest(accesses)
+        busiest = fullest(self.launch, accesses)
         n_bytes = blocks = lines = pairs = 0.0
         for step in steps:
             own = [each for each in accesses if each.addresses.group_strides == step]
-            one = touched_by([each.addresses for each in own], fullest)
+            one = touched_by([each.addresses for each in own], busiest)
             extent = over_grid(one, step or (0, 0, 0), self.emulation.lanes.grid)
             # Blocks may touch less than the fullest, as in triangles: all together not more than each for itself.
-            times = self._by_group(own) / max(one.bytes, 1)
+            times = bytes_of_blocks(self.launch, own) / max(one.bytes, 1)
             n_bytes += min(extent.bytes, one.bytes * times)
             blocks += min(extent.blocks, one.blocks(BLOCK) * times)
             lines += min(extent.lines, one.blocks(LINE_BYTES) * times)
@@ -90,16 +91,7 @@ class FootprintCounter:
             filled=constant(filled),
             lined=constant(lined),
             paired=constant(paired),
-            by_group=constant(self._by_group(accesses) / item),
-        )
-
-    def _by_group(self, accesses: list[CountedAccess]) -> float:
-        """Returns the bytes that blocks touch, added up over the grid; blocks that do as much touch as much."""
-        made = np.asarray(sum(self.emulation.tally(each.instruction, each.block).by_block()[0] for each in accesses))
-        alike = {each: block for block, each in enumerate(made.tolist())}
-        touched = {each: touched_by([a.addresses for a in accesses], block).bytes for each, block in alike.items()}
-        return float(
-            sum(weight * touched[each] for weight, each in zip(self.launch.weights, made.tolist(), strict=True))
+            by_group=constant(bytes_of_blocks(self.launch, accesses) / item),
         )
 
     def _touched(self, accesses: list[CountedAccess]) -> Blocks:

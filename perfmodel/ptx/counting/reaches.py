@@ -11,11 +11,10 @@ import numpy as np
 from perfmodel.basics.distinct import distinct
 from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import Blocks
-from perfmodel.ptx.counting.access_addresses import touched_by
+from perfmodel.ptx.counting.blocks_alike import bytes_of_blocks
 from perfmodel.ptx.counting.counted_access import CountedAccess
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.records import shares_of_records
-from perfmodel.ptx.counting.regions import union
 
 LEAST_BLOCKS, LEAST_SHARED = 6, 4
 """So many emulated blocks show between which ends all are; if these have room for a fourth of what all touch at most,
@@ -77,10 +76,11 @@ class Reaches:
         blocks = len(self.launch.weights)
         if touched is None or blocks < LEAST_BLOCKS or access.addresses.noted.is_thinned:
             return None
-        own = [touched_by([access.addresses], block) for block in range(blocks)]
-        seen = union(own).span * (blocks + 1) / (blocks - 1)
-        each = sum(float(weight) * found.bytes for weight, found in zip(self.launch.weights, own, strict=True))
-        return round(seen) if 0 < LEAST_SHARED * seen < each else None
+        ends = [found for block in range(blocks) if (found := access.addresses.ends_in(block))]
+        if not ends:
+            return None
+        seen = (max(most for _, most in ends) - min(least for least, _ in ends)) * (blocks + 1) / (blocks - 1)
+        return round(seen) if 0 < LEAST_SHARED * seen < bytes_of_blocks(self.launch, [access]) else None
 
     def jumps(self, access: CountedAccess) -> bool:
         """Returns whether ids alone decide on addresses that are all over an array; of others, what blocks touch is

@@ -38,29 +38,41 @@ class Region:
         return int((last - first + 1).sum()) - shared
 
 
+def shape_of(found: Region) -> bytes:
+    """Returns what regions have in common of which one is the other moved."""
+    return (np.stack((found.starts, found.ends)) - found.starts[:1]).tobytes()
+
+
 def region(starts: NDArray[np.int64], n_bytes: int) -> Region:
     """Returns what accesses of so many bytes at these places touch."""
     ordered = distinct(starts)
-    return merged(ordered, ordered + n_bytes)
+    return _of_ordered(ordered, ordered + n_bytes) if len(ordered) else NOTHING
 
 
 def union(regions: Iterable[Region]) -> Region:
     known = [each for each in regions if len(each.starts)]
-    if not known:
-        return Region(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    starts = np.concatenate([each.starts for each in known])
-    ends = np.concatenate([each.ends for each in known])
-    order = np.argsort(starts, kind="stable")
-    return merged(starts[order], ends[order])
+    if len(known) == 1:
+        return known[0]
+    starts, ends = ([each.starts for each in known], [each.ends for each in known])
+    return joined(np.concatenate(starts), np.concatenate(ends)) if known else NOTHING
 
 
-def merged(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Region:
-    """Joins intervals in the order of their starts."""
-    if not len(starts):
-        return Region(starts, ends)
-    reach = np.maximum.accumulate(ends)
-    gaps = np.flatnonzero(starts[1:] > reach[:-1])
-    return Region(starts[np.append(0, gaps + 1)], reach[np.append(gaps, len(starts) - 1)])
+def joined(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Region:
+    """Returns what some intervals hold together.
+
+    With starts and ends each in their own order, no byte lies between the k-th end and the start behind it where that
+    is larger, as k intervals begin up to there, and as many have ended.
+    """
+    return _of_ordered(np.sort(starts), np.sort(ends))
+
+
+def _of_ordered(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Region:
+    is_first = np.ones(len(starts) + 1, bool)
+    np.greater(starts[1:], ends[:-1], out=is_first[1:-1])
+    return Region(starts[is_first[:-1]], ends[is_first[1:]])
+
+
+NOTHING = Region(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def repeated(found: Region, step: int, count: int) -> Region | None:
@@ -117,6 +129,19 @@ BLOCK, PAIR = 64, 2 * LINE_BYTES
 def over_grid(found: Region, steps: Sequence[int], counts: Sequence[int]) -> Extent:
     """Returns what the blocks of a grid touch together, of which one touches a region, and its neighbour along each
     axis the same a step further."""
+    whole, times = _over_grid(found, steps, counts)
+    numbers = (whole.bytes, *(whole.blocks(size) for size in (BLOCK, LINE_BYTES, PAIR)))
+    return Extent(*(float(found) * times for found in numbers))
+
+
+def bytes_over_grid(found: Region, steps: Sequence[int], counts: Sequence[int]) -> float:
+    """Returns how many bytes they touch together."""
+    whole, times = _over_grid(found, steps, counts)
+    return float(whole.bytes) * times
+
+
+def _over_grid(found: Region, steps: Sequence[int], counts: Sequence[int]) -> tuple[Region, int]:
+    """Returns what blocks touch together as a region, and how many others, apart from it, are alike, with itself."""
     axes = sorted((abs(step), step, count) for step, count in zip(steps, counts, strict=True) if step and count > 1)
     whole: Region = found
     times = 1
@@ -127,5 +152,4 @@ def over_grid(found: Region, steps: Sequence[int], counts: Sequence[int]) -> Ext
                 whole = more
                 continue
         times *= count
-    numbers = (whole.bytes, *(whole.blocks(size) for size in (BLOCK, LINE_BYTES, PAIR)))
-    return Extent(*(float(found) * times for found in numbers))
+    return whole, times
