@@ -24,6 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from benchmarks.feature_tables import features_of
 from benchmarks.published.space import load
 from benchmarks.published.spaces import SPACES
 from benchmarks.published_searches import FIRST, error, reached
@@ -80,7 +81,6 @@ def main() -> None:
     if "failure" in counted:
         counted = counted[counted["failure"].isna()]
     calibration = calibration_called(parsed.calibration)
-    features = {name: counted[name].to_numpy(float) for name in calibration.model.features}
     of_program = published.seconds.groupby(published.programs.to_numpy()).median()
     times = {str(name): of_program[name].reindex(counted["row"]).to_numpy(float) for name in of_program}
     facts: dict[str, DeviceFacts] = {}
@@ -91,12 +91,14 @@ def main() -> None:
         facts[name] = found
     there = {name: calibration.on(each) for name, each in facts.items()}
     kernel = published.kernel(int(counted["row"].iloc[0]))
+    features = {name: features_of(counted, each) for name, each in there.items()}
     predicted = {
-        name: np.asarray(each.model.string.compile()(each.parameters, features), float) for name, each in there.items()
+        name: np.asarray(each.model.string.compile()(each.parameters, features[name]), float)
+        for name, each in there.items()
     }
     alone, learned = {}, {}
     for name, seconds in predicted.items():
-        ends = interval(there[name], features, seconds, kernel)
+        ends = interval(there[name], features[name], seconds, kernel)
         alone[name] = figures(times[name], seconds, ends)
         others = {other: each for other, each in facts.items() if each.key != facts[name].key}
         learned[name] = figures(times[name], corrected(seconds, facts[name], others, times, predicted))

@@ -4,10 +4,10 @@
 
 The folder holds a tuned space or launches of textbook kernels, with their times (`benchmarks.published`); the table is
 a pickled data frame with a row a program or launch: which one (`row`), its parameters or its case, its demand on local
-memory and registers, and every feature that the models name: the GPUs' model, and for launches the processors' model
-with the vectors and caches of each processor that the folder has times of. What the file already has is not counted
-again, so an interrupted run goes on. A prediction of a whole space for any device is then one evaluation of the model
-over the table.
+memory and registers, and every feature that the models name on the devices that the folder has times of, with the
+vectors and caches of each. What the file already has is not counted again, so an interrupted run goes on. A prediction
+of a whole space for any of these devices is then one evaluation of the model over the table. Programs of a space are
+counted by their source, as `perfmodel.tune` does it, launches as `perfmodel predict` does it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ import multiprocessing
 import random
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 import perfmodel as pm
 from benchmarks.published.space import load
@@ -50,10 +52,27 @@ def counted(kernel: pm.Kernel, calibrations: Iterable[pm.Calibration]) -> Row:
         row |= {"local_bytes": demand.local_bytes, "registers": demand.registers}
         row["private_bytes"] = demand.private_bytes
         for calibration in calibrations:
-            row |= {name: float(value) for name, value in feature_values(calibration, kernel, {}).items()}
+            for name, value in feature_values(calibration, kernel, {}).items():
+                is_other = row.setdefault(name, float(value)) != float(value)
+                row |= {_own(name, calibration): float(value)} if is_other else {}
     except PerfmodelError as error:
         row["failure"] = str(error)
     return row
+
+
+def features_of(table: pd.DataFrame, calibration: pm.Calibration) -> dict[str, NDArray[np.float64]]:
+    """Returns the features of a table's rows that a calibration's model names, as they are counted for its device."""
+    found = {}
+    for name in calibration.model.features:
+        own = _own(name, calibration)
+        values = table[own].fillna(table[name]) if own in table else table[name]
+        found[name] = values.to_numpy(float)
+    return found
+
+
+def _own(name: str, calibration: pm.Calibration) -> str:
+    """Returns the column of a feature where it is another on a device than on the first, as by machine code."""
+    return f"{name} on {calibration.device['key']}"
 
 
 @dataclass(frozen=True)
@@ -66,24 +85,31 @@ class Source:
     kernel: Callable[[int], pm.Kernel]
 
 
-def processors(folder: Path) -> list[str]:
-    """Returns the names of the processors that a folder has times of, as far as anything is known of them."""
-    named = json.loads((folder / "devices.json").read_text())["devices"].values()
-    return [each["name"] for each in named if (facts := facts_called(each["name"])) and facts.kind == "cpu"]
+def known_devices(described: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Returns the keys of the devices of which anything is known."""
+    found = [facts.key for each in described.values() if (facts := facts_called(each.get("name", "")))]
+    return list(dict.fromkeys(found))
 
 
 def source(folder: Path) -> Source:
     """Returns what a folder holds: programs of a space, or launches."""
     if (folder / "launches.json").exists():
         every = list(launches(folder / "launches.json"))
+        described = json.loads((folder / "devices.json").read_text())["devices"]
         return Source(
-            [GPU, *processors(folder)],
+            known_devices(described),
             list(range(len(every))),
             lambda row: {"case": every[row].case, "size": every[row].size, "weight": every[row].weight},
             lambda row: every[row].observed,
         )
     published = load(folder, SPACES)
-    return Source([GPU], published.distinct, published.configuration, published.kernel)
+    model = pm.Calibration.shipped(device=GPU).model
+    return Source(
+        known_devices(published.devices),
+        published.distinct,
+        published.configuration,
+        lambda row: model.counted(published.kernel(row)),
+    )
 
 
 def counted_rows(source: Source, chosen: Iterable[int], calibrations: list[pm.Calibration], jobs: int) -> Iterator[Row]:

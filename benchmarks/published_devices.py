@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 import perfmodel as pm
+from benchmarks.feature_tables import features_of
 from benchmarks.published.textbook import launches
 from benchmarks.published_searches import table
 from perfmodel.device.facts import facts_called
@@ -46,7 +48,9 @@ def of_cases(table: pd.DataFrame, seconds: Any) -> pd.Series:
 
 def rooflines(table: pd.DataFrame, devices: Mapping[str, Mapping[str, Any]], least: pd.Series) -> pd.DataFrame:
     """Returns the larger of operations / peak and bytes / bandwidth, plus each device's smallest time."""
-    single = [name for name in table if str(name).startswith("f_op_float32_") and "_index" not in str(name)]
+    single = [
+        name for name in table if str(name).startswith("f_op_float32_") and not re.search("_index| on ", str(name))
+    ]
     operations = sum(table[name] * (2 if "_madd" in str(name) else 1) for name in single) * 32
     moved = table["f_mem_footprint_global_load_block:64"] + table["f_mem_footprint_global_store_block:64"]
     return pd.DataFrame(
@@ -82,7 +86,7 @@ def predictions(
     found: dict[str, tuple[pd.Series, ...]] = {}
     for name, calibration in there.items():
         known = calibration if launches is None else with_launch(calibration, launches[name])
-        features = {each: table[each].to_numpy(float) for each in known.model.features}
+        features = features_of(table, known)
         seconds = np.asarray(known.model.string.compile()(known.parameters, features), float)
         ends = Prediction(calibration=known, features=features, seconds=seconds, kernel=kernel, sizes={}).interval(0.9)
         found[name] = tuple(of_cases(table, each) for each in (seconds, *ends))

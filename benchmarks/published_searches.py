@@ -212,13 +212,12 @@ def main() -> None:
     warnings.simplefilter("ignore")
     published, features = load(parsed.folder, SPACES), pd.read_pickle(parsed.table)
     calibration = calibration_called(parsed.calibration)
-    programs = Programs.of(published, features, calibration.model.features)
     devices = parsed.device or [str(name) for name in published.seconds]
     facts = {device: facts_called(published.devices[device]["name"]) for device in devices}
-    predictions = {
-        device: Predictions.of(calibration.on(known) if known else calibration, programs.features)
-        for device, known in facts.items()
-    }
+    there = {device: calibration.on(known) if known else calibration for device, known in facts.items()}
+    names = dict.fromkeys(name for each in there.values() for name in each.model.features)
+    programs = Programs.of(published, features, names)
+    predictions = {device: Predictions.of(each, programs.features) for device, each in there.items()}
     print(f"{published.space.name}: {len(programs.configurations):,} of {len(published.distinct):,} programs\n")
     learned = {device: searched(programs, predictions[device], device) for device in devices}
     found = {

@@ -271,7 +271,13 @@ class TransactionFeature(AccessFeature):
         wait together."""
         if not access.body:
             return np.asarray(0.0)
-        part: Floats = np.maximum(np.minimum(access.wait, 1.0) - self.fresh_part(counts, access, sizes), 0.0)
+        waits = access.wait * quotient(access.rounds.workitem(sizes), access.executions.workitem(sizes), 1.0)
+        rolled = {loop: step for loop, step in access.loop_strides.items() if loop in access.body}
+        if not access.copies and [*access.loop_strides][-1:] != [*rolled][-1:]:
+            # Iterations that a programmer or a compiler writes out wait together; then a loop around them moves on.
+            between = self.fresh_part(counts, replace(access, loop_strides=rolled), sizes)
+            return np.asarray(np.minimum(waits, 1.0) * (1.0 - between))
+        part: Floats = np.maximum(np.minimum(waits, 1.0) - self.fresh_part(counts, access, sizes), 0.0)
         return part
 
     def fresh_part(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import perfmodel as pm
-from benchmarks import feature_tables, published_devices, published_searches, tuned_product
+from benchmarks import devices_left_out, feature_tables, published_devices, published_searches, tuned_product
 from benchmarks.published import convolution, dedispersion, textbook
 from benchmarks.published.space import load
 from benchmarks.published.spaces import SPACES
@@ -267,14 +267,16 @@ def test_a_potential_is_that_of_all_atoms() -> None:
     np.testing.assert_allclose(got, (charges / distances).sum(1), rtol=1e-4)
 
 
-def test_tables_of_features_go_on_where_they_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_features_go_on_where_they_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = [(16, 4, 1, 1, 0, 0), (16, 4, 1, 1, 1, 0), (16, 4, 1, 1, 0, 1), (8, 8, 2, 1, 0, 0)]
     folder = tmp_path / "space"
     folder.mkdir()
     frame = pd.DataFrame(rows, columns=[*BLOCKS, "use_padding", "read_only"]).assign(filter_width=15, filter_height=15)
     frame.to_csv(folder / "configurations.csv.gz", index=False)
     pd.DataFrame({"some": [1e-3, 2e-3, 3e-3, np.nan]}).to_csv(folder / "times.csv.gz", index=False)
-    (folder / "devices.json").write_text('{"some": {}}')
+    (folder / "devices.json").write_text('{"some": {"name": "Tesla K20c"}, "slow": {"name": "GeForce GTX 1080 Ti"}}')
     published = load(folder, SPACES)
     assert published.programs.tolist() == [0, 1, 0, 3]  # the third differs in the read-only cache alone
     table = tmp_path / "table.pkl.xz"
@@ -283,21 +285,25 @@ def test_tables_of_features_go_on_where_they_ended(tmp_path: Path, monkeypatch: 
         feature_tables.main()
         found = pd.read_pickle(table)
         assert len(found) == len(set(found["row"])) == sample
-    model = pm.Calibration.shipped(device="H200").model
-    assert set(model.features) <= set(found)
+    cards = {name: pm.Calibration.shipped(device=name) for name in ("k20", "gtx_1080_ti")}
+    names = {each for card in cards.values() for each in card.model.features}
+    assert names <= set(found)
     assert found.set_index("row").loc[0, "group_items"] == 64
     # The exam ranks those three programs on two devices, of which one is the other at half the clock.
     pd.DataFrame({"some": [1e-3, 2e-3, 3e-3, 4e-3], "slow": [2e-3, 4e-3, 2e-3, 8e-3]}).to_csv(
         folder / "times.csv.gz", index=False
     )
-    (folder / "devices.json").write_text('{"some": {"name": "a"}, "slow": {"name": "b"}}')
-    programs = published_searches.Programs.of(load(folder, SPACES), found, model.features)
+    programs = published_searches.Programs.of(load(folder, SPACES), found, names)
     there, measured = programs.on("some")
     assert sorted(measured) == pytest.approx([2e-3, 2e-3, 4e-3])  # the median of 1 and 3 ms
-    predictions = published_searches.Predictions.of(pm.Calibration.shipped(device="H200"), programs.features)
+    predictions = published_searches.Predictions.of(cards["k20"], programs.features)
     kernels = [convolution.kernel(each) for each in programs.configurations]
-    expected = [float(pm.Calibration.shipped(device="H200").predict(kernel)) for kernel in kernels]
+    expected = [float(cards["k20"].predict(cards["k20"].model.counted(kernel))) for kernel in kernels]
     assert predictions.seconds[there] == pytest.approx(expected)
+    monkeypatch.setattr("sys.argv", ["", str(folder), "--table", str(table)])
+    devices_left_out.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert [sum(line.startswith(f"{name} ") for line in lines) for name in ("some", "slow", "worst")] == [2, 2, 2]
 
 
 def test_rows_that_were_another_program_have_no_time(tmp_path: Path) -> None:
@@ -357,10 +363,9 @@ def test_the_choice_of_a_device_is_judged_by_the_fastest() -> None:
     assert times.to_dict() == {("a", "tiny"): 2.0, ("gem/b", "tiny"): 4.0}
 
 
-def test_each_device_is_predicted_by_the_calibration_of_its_kind(tmp_path: Path) -> None:
+def test_each_device_is_predicted_by_the_calibration_of_its_kind() -> None:
     named = {"quick": {"name": "Core i7-6700K"}, "card": {"name": "Tesla K20c"}, "other": {"name": "an abacus"}}
-    (tmp_path / "devices.json").write_text(json.dumps({"devices": named}))
-    assert feature_tables.processors(tmp_path) == ["Core i7-6700K"]
+    assert feature_tables.known_devices(named) == ["i7_6700k", "k20"]
     shipped = [pm.Calibration.shipped(device="H200"), pm.Calibration.shipped(device="intel-xeon")]
     there = published_devices.carried_over(shipped, named)
     assert {name: each.device["name"] for name, each in there.items()} == {

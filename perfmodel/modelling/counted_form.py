@@ -19,10 +19,9 @@ from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.kernels.program import Program
 from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.modelling.fitted import Fitted
+from perfmodel.modelling.transfer import facts_of
 from perfmodel.vocabulary.named_features import CountedFeature
 
-ARCHITECTURE = "hopper"
-"""Machine code is that of a GPU like this."""
 OF_CODE = "f_core_known"
 """This feature is 1 where a processor's machine code is counted."""
 MOST_COMPILED = 16
@@ -33,8 +32,8 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     """Returns a kernel in the form that it is counted in for a calibration at some sizes, of arrays by the first.
 
     The model of this machine's processor counts the machine code that Intel's driver makes of a kernel, where it is
-    here; that of one of NVIDIA's GPUs the code that its compiler makes of OpenCL C, if it can, but for kernels that
-    generators made, which are counted by their source as the fit did. More than 16 sizes at once are counted by their
+    here; that of one of NVIDIA's GPUs the code that its compiler makes of OpenCL C for a Hopper, if it can, but for kernels
+    that generators made, which are counted by their source as the fit did. More than 16 sizes at once are counted by their
     source, all of them; on GPUs not where data decide on work or addresses, or the source takes too long to count:
     there, source counts are off the most (docs/gpu-model.md).
     """
@@ -53,7 +52,7 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     if calibration.device["kind"] == "cpu":
         return kernel.as_core_code() if are_few else form
     is_known = isinstance(program, OpenCLProgram) and program.contents is not None
-    if (are_few and _is_like_hopper(calibration)) or is_known or _is_seen(calibration, here):
+    if (are_few and _is_nvidia(calibration)) or is_known or _is_seen(calibration, here):
         return here.as_machine_code()
     return form
 
@@ -89,13 +88,10 @@ def _architecture_here() -> str:
     return here.architecture if here else ""
 
 
-def _is_like_hopper(calibration: Fitted) -> bool:
-    """Returns whether machine code for a Hopper says what a device does: NVIDIA's do, of those known by specification
-    alone only a Hopper itself."""
-    specification = calibration.device.get("specification")
-    if specification:
-        return bool(specification.get("architecture") == ARCHITECTURE)
-    return "NVIDIA" in str(calibration.device.get("vendor", ""))
+def _is_nvidia(calibration: Fitted) -> bool:
+    """Returns whether a calibration is of one of NVIDIA's GPUs, measured or known by specification."""
+    facts = facts_of(calibration)
+    return facts.vendor == "NVIDIA" if facts else "NVIDIA" in str(calibration.device.get("vendor", ""))
 
 
 def _is_seen(calibration: Fitted, kernel: Kernel) -> bool:

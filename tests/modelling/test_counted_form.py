@@ -93,6 +93,14 @@ def test_kernels_of_generators_are_predicted_for_gpus_as_fits_count_them() -> No
     assert gpu.predict(kernel) == gpu.predict(kernel.as_compiled())
 
 
+@pytest.mark.parametrize(("device", "is_by_code"), [("v100", True), ("mi100", False)])
+def test_gpus_known_by_specification_are_predicted_by_code_where_it_is_nvidia_s(device: str, is_by_code: bool) -> None:
+    gpu = pm.Calibration.shipped(device=device)
+    by_code, by_source = (gpu.predict(form) for form in (sums().as_machine_code(), sums().as_compiled()))
+    assert by_code != by_source
+    assert gpu.predict(sums()) == (by_code if is_by_code else by_source)
+
+
 def test_fits_that_saw_no_machine_code_predict_by_the_source(here: pm.Calibration) -> None:
     ranges = {name: (0.0, 0.0) if name.startswith("f_core_") else ends for name, ends in here.ranges.items()}
     other = replace(here, ranges=ranges)
