@@ -32,10 +32,10 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     """Returns a kernel in the form that it is counted in for a calibration at some sizes, of arrays by the first.
 
     The model of this machine's processor counts the machine code that Intel's driver makes of a kernel, where it is
-    here; that of one of NVIDIA's GPUs the code that its compiler makes of OpenCL C for a Hopper, if it can, but for kernels
-    that generators made, which are counted by their source as the fit did. More than 16 sizes at once are counted by their
-    source, all of them; on GPUs not where data decide on work or addresses, or the source takes too long to count:
-    there, source counts are off the most (docs/gpu-model.md).
+    here; that of one of NVIDIA's GPUs the code that its compiler makes of OpenCL C for a Hopper, if it can, but for
+    kernels that generators made, which are counted by their source as the fit did. More than 16 sizes at once are
+    counted by their source, all of them; on GPUs not where data decide on work or addresses, or the source takes too
+    long to count: there, source counts are off the most (docs/gpu-model.md).
     """
     form = calibration.model.counted(kernel)
     program = kernel.program.program if isinstance(kernel.program, WithTransfers) else kernel.program

@@ -275,13 +275,17 @@ class AccessAddresses:
 
     def ends_in(self, block: int) -> tuple[int, int] | None:
         """Returns between which addresses all bytes are that one emulated block touches; None if it touches none."""
-        found = [(one, 0) for one in self.parts_of(block)]
+        found = [(one, 0) for one in self.regular_parts(block)]
         found += [(one, step * count) for one, step, count in self.series_of(block)]
-        found = [(one, away) for one, away in found if len(one.starts)]
-        if not found:
-            return None
-        least = min(int(one.starts[0]) + min(away, 0) for one, away in found)
-        return least, max(int(one.ends[-1]) + max(away, 0) for one, away in found)
+        ends = [
+            edge + away
+            for one, away in found
+            for edge, away in ((one.starts[0], min(away, 0)), (one.ends[-1], max(away, 0)))
+        ]
+        starts = self.scattered_starts(block)
+        if len(starts):
+            ends += [starts.min(), starts.max() + self.noted.n_bytes]
+        return (int(min(ends)), int(max(ends))) if ends else None
 
     def first_half(self) -> AccessAddresses:
         """Returns the addresses of the first half of the executions that were run."""
@@ -291,19 +295,29 @@ class AccessAddresses:
 
     def known_in(self, block: int) -> int:
         """Returns how many lanes of one emulated block went to the addresses that are known."""
-        run = sum(int(mask.by_block[block]) for mask, _ in [*self.noted.rows, *self.noted.scattered])
-        return run + sum(int(mask.by_block[block]) * count for mask, _, _, count in self.noted.series)
+        return int(self._known[block])
 
-    def parts_of(self, block: int) -> list[Region]:
-        """Returns the bytes that one emulated block touches by executions that were run."""
-        if block not in self._parts:
-            parts = list(self._regular_regions(block))
-            if len(self._parts) >= ONE_BY_ONE:
-                parts.append(region(self._scattered_by_block[block], self.noted.n_bytes))
-            elif found := list(self._scattered_in(block)):
-                parts.append(region(np.concatenate(found), self.noted.n_bytes))
-            self._parts[block] = parts
-        return self._parts[block]
+    @cached_property
+    def _known(self) -> Array:
+        """The number of lanes, by emulated block, that went to the addresses that are known."""
+        run = [(mask, 1) for mask, _ in [*self.noted.rows, *self.noted.scattered]]
+        found = np.zeros(self.lanes.count, np.int64)
+        for mask, times in [*run, *((mask, count) for mask, _, _, count in self.noted.series)]:
+            found += times * mask.by_block
+        return found
+
+    def scattered_starts(self, block: int) -> Array:
+        """Returns the addresses of one emulated block's executions that are not regular, and of those whose set of
+        lanes occurs once."""
+        if len(self._asked) >= ONE_BY_ONE:
+            return self._scattered_by_block[block]
+        self._asked.add(block)
+        found = list(self._scattered_in(block))
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    @cached_property
+    def _asked(self) -> set[int]:
+        return set()
 
     @cached_property
     def _scattered_by_block(self) -> list[Array]:
@@ -341,10 +355,6 @@ class AccessAddresses:
             found.setdefault(id(mask), (mask, []))[1].append(row)
         return [(mask, np.stack(rows)) for mask, rows in found.values()]
 
-    @cached_property
-    def _parts(self) -> dict[int, list[Region]]:
-        return {}
-
     def series_of(self, block: int) -> list[tuple[Region, int, int]]:
         """Returns the bytes that a block touches in executions that were not run: those of the one before, by how much
         they move from one to the next, and how many there are."""
@@ -378,8 +388,17 @@ class AccessAddresses:
         steps = [step for _, _, step, _ in self.noted.series]
         return (np.stack(rows), np.stack(steps)) if rows else (none, none)
 
+    def regular_parts(self, block: int) -> list[Region]:
+        """Returns the bytes that one emulated block touches by executions of the same lanes as others."""
+        if block not in self._regular_parts:
+            self._regular_parts[block] = list(self._regular_regions(block))
+        return self._regular_parts[block]
+
+    @cached_property
+    def _regular_parts(self) -> dict[int, list[Region]]:
+        return {}
+
     def _regular_regions(self, block: int) -> Iterator[Region]:
-        """Yields the bytes that a block touches, of executions by the same lanes as others."""
         lanes = slice(block * self.lanes.per_block, (block + 1) * self.lanes.per_block)
         starts: dict[bytes, list[Array]] = {}
         for mask, rows in self._rows_of_several:
@@ -421,11 +440,14 @@ class AccessAddresses:
 
 def touched_by(accesses: Sequence[AccessAddresses], block: int) -> Region:
     """Returns the bytes that one emulated block touches by several accesses together."""
-    parts = [part for each in accesses for part in each.parts_of(block)]
+    parts = [part for each in accesses for part in each.regular_parts(block)]
+    starts: dict[int, list[Array]] = {}
     series: dict[tuple[int, int], list[Region]] = {}
     for each in accesses:
+        starts.setdefault(each.noted.n_bytes, []).append(each.scattered_starts(block))
         for one, step, count in each.series_of(block):
             series.setdefault((step, count), []).append(one)
+    parts += [region(np.concatenate(found), n_bytes) for n_bytes, found in starts.items()]
     for (step, count), several in series.items():
         one = several[0] if len(several) == 1 else union(several)
         parts += [one, repeated(one, step, count + 1) or hull(one, step, count + 1)]

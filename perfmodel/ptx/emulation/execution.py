@@ -28,7 +28,7 @@ MOST_STEPS = 500_000
 """So many basic blocks may be executed before an endless loop is assumed."""
 MORE = 0.1
 """After so much more of the budget, loops are cut into half as many parts."""
-HURRIED = 0.8 * MOST_BUDGETS
+HURRIED = 2
 """After so many times the budget, loops that data may end are cut into parts."""
 LANES = 3000
 """An instruction takes twice as long as of few lanes where there are so many."""
