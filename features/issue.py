@@ -52,7 +52,9 @@ class IssueFeature(CodeFeature):
     as compiled, where NVIDIA's assembler and disassembler are installed.
 
     ``slots`` are the cycles of a scheduler that the instructions of all sub-groups take but accesses, and ``fma``,
-    ``alu``, ``fp64`` and ``special`` those of its pipes; ``alone`` the operations, one after the other,
+    ``alu``, ``fp64`` and ``special`` those of its pipes, all of a Hopper; ``single`` those that single precision takes
+    of the first and ``convert`` those that conversions take of the second, as other GPUs have other lanes for these;
+    ``alone`` the operations, one after the other,
     that take as long as the longest work-item does alone with every load from the nearest memory, times all work-items;
     ``longest`` is how many times as many instructions the busiest sub-group executes as that of another work-group, on
     average; ``known`` is 1 where all of this is known.

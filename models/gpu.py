@@ -142,13 +142,16 @@ loads    = f_mem_access_global_load_granularity:subgroup
 known    = f_issue_known
 told     = {ISSUED}
            + p_branch * f_branch_if_granularity:subgroup
-pipes    = max({PACE} * p_f32 * max(f_issue_slots, f_issue_fma, f_issue_alu, f_issue_special),
+pipes    = max({PACE} * p_f32 * min(${{f32_lanes=128}}, ${{issue_lanes=128}}) / 128 * max(
+               f_issue_slots * 128 / ${{issue_lanes=128}}, f_issue_single * 128 / ${{f32_lanes=128}},
+               f_issue_fma * 64 / ${{i32_lanes=64}}, f_issue_alu * 64 / ${{i32_lanes=64}},
+               f_issue_convert * 64 / ${{convert_lanes=64}}, f_issue_special * 16 / ${{special_lanes=16}}),
                p_f64 / 2 * f_issue_fp64)
 issued   = known * pipes + (1 - known) * (told)
            + p_access * loads
            + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local
 compute  = {BUSY} * idle * issued
-lines    = overlap(p_l1_global * max(f_mem_transactions_global_load_banks:32, ${{load_clocks=1}} * loads),
+lines    = overlap(p_l1_global * max(f_mem_transactions_global_load_banks:32, ${{fetch_clocks=1}} * loads),
            p_l1_line * {LINES}, 4) + p_l1_store * ({STORED_LINES} + {UPDATED})
 local    = p_l1_local * (
            max(f_mem_transactions_local_banks:32, ${{load_clocks=1}} * f_mem_access_local_granularity:subgroup)

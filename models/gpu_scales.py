@@ -39,8 +39,8 @@ SCALES: dict[str, str] = {
     "p_barrier": ISSUED,
     "p_mma": "1 / (f_device_units * f_device_clock)",
     "p_l1_global": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
-    "p_l1_line": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
-    "p_l1_store": "1 / (f_device_units * f_device_clock * f_device_l1_bandwidth)",
+    "p_l1_line": "1 / (f_device_units * f_device_clock * f_device_lookups)",
+    "p_l1_store": "1 / (f_device_units * f_device_clock * f_device_lookups)",
     "p_l1_local": "1 / (f_device_units * f_device_clock * f_device_local_bandwidth)",
     "p_moved": "f_device_moved_steps ** 0",  # the same anywhere, but as unsure as how compilers write loops out
     "p_apart": "f_device_memory_units ** 2",

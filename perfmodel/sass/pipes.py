@@ -19,7 +19,12 @@ _PIPES = {
     "control": "BRA BRX JMP EXIT BAR BSSY BSYNC CALL RET WARPSYNC NOP YIELD DEPBAR MEMBAR ERRBAR BREAK BMOV KILL "
     "RPCMOV NANOSLEEP SYNCS WARPGROUP ELECT ACQBULK BPT PREEXIT CGAERRBAR UCGABAR_ARV UCGABAR_WAIT",
 }
-CYCLES = {"slots": 1, "fma": 2, "alu": 2, "fp64": 2, "special": 8}
+_WITHIN = {
+    **dict.fromkeys(("FFMA", "FMUL", "FADD", "FFMA32I", "FMUL32I", "FADD32I"), "single"),
+    **dict.fromkeys(("I2FP", "F2FP"), "convert"),
+}
+"""Of what other pipes do, this is told apart, as other GPUs have other lanes for it."""
+CYCLES = {"slots": 1, "single": 1, "fma": 2, "alu": 2, "convert": 2, "fp64": 2, "special": 8}
 """So many cycles of a scheduler an instruction takes of its pipe on a Hopper, whose four schedulers have 32 lanes for
 single precision each, half of which multiply whole numbers, 16 for other work on whole numbers and for double
 precision, and 4 for special functions and conversions; and of the scheduler itself. `benchmarks.issue_rates` measured
@@ -60,6 +65,8 @@ def cycles_by_pipe(code: Iterable[Instruction]) -> dict[str, float]:
         if pipe == "memory" or each.opcode == "NOP":
             continue
         counts["slots"] += CYCLES["slots"]
+        if within := _WITHIN.get(each.opcode):
+            counts[within] += CYCLES[within]
         if pipe in CYCLES:
             longer = ".".join(each.name.split(".")[:2])
             counts[pipe] += CYCLES[pipe] * _TIMES.get(longer, _TIMES.get(each.opcode, 1.0))

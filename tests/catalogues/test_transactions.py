@@ -104,3 +104,26 @@ def test_stores_that_follow_each_other_at_once_come_to_no_block_again(case: str)
     ).as_compiled()
     name = "f_mem_transactions_global_store_block:32"
     assert [float(pm.feature(name + words).eval(kernel)) / SUBGROUPS for words in ("", "_fresh")] == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "comes_again"),
+    [("k * 4096 + 4 * i + j", False), ("i * 4096 + 4 * k + j", True), ("i * 4096 + 8 * k + j", False)],
+)
+def test_what_comes_again_to_written_out_loops_is_what_the_loop_around_them_leaves(
+    place: str, comes_again: bool
+) -> None:
+    """Iterations that are written out load together; the next ones find a sector again that these took a part of."""
+    text = f"""__kernel void sums(__global const float *a, __global float *out, int n)
+    {{
+        int i = get_global_id(0);
+        float sum = 0;
+        for (int k = 0; k < n; k++) {{
+            #pragma unroll
+            for (int j = 0; j < 4; j++)
+                sum += a[{place}];
+        }}
+        out[i] = sum;
+    }}"""
+    knl = pm.Kernel.from_opencl(text, "sums", 1024, 256, {"a": 4096 * 1024, "out": 1024}, n=500).as_compiled()
+    assert (pm.feature("f_mem_transactions_global_load_block:32_again").eval(knl) > 0) == comes_again

@@ -124,7 +124,7 @@ def test_a_device_is_described_by_a_few_numbers(tmp_path: Path) -> None:
     assert "l2_latency" not in found.guessed()
     found.save(tmp_path / "mine.json")
     assert device_facts(tmp_path / "mine.json") == found
-    assert repr(found) == "DeviceFacts(mine, ada, 32 facts)"
+    assert repr(found) == "DeviceFacts(mine, ada, 34 facts)"
     assert "500 GB/s" in str(found)
     assert found.with_facts("driver", units=61).facts["units"] == (61, "driver")
 
