@@ -23,7 +23,7 @@ _WITHIN = {
     **dict.fromkeys(("FFMA", "FMUL", "FADD", "FFMA32I", "FMUL32I", "FADD32I"), "single"),
     **dict.fromkeys(("I2FP", "F2FP"), "convert"),
 }
-"""Of what other pipes do, this is told apart, as other GPUs have other lanes for it."""
+"""These are told apart from what else their pipes do, as other GPUs have other lanes for them."""
 CYCLES = {"slots": 1, "single": 1, "fma": 2, "alu": 2, "convert": 2, "fp64": 2, "special": 8}
 """So many cycles of a scheduler an instruction takes of its pipe on a Hopper, whose four schedulers have 32 lanes for
 single precision each, half of which multiply whole numbers, 16 for other work on whole numbers and for double
