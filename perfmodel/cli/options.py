@@ -175,6 +175,10 @@ def kernel_options(
 def counting_options(parser: argparse.ArgumentParser, count: str) -> None:
     """Adds the arguments that select kernels, and how long counting one of them may take."""
     kernel_options(parser, count)
+    effort_option(parser)
+
+
+def effort_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--effort",
         type=float,

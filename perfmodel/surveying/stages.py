@@ -90,11 +90,19 @@ class CaseStages:
         device: the key of the device that builds and runs; empty for none.
         calibration: what predicts: a file, or the name of a shipped one; empty for none.
         protocol: how launches are timed.
+        effort: how many times the usual work counting may take.
     """
 
-    def __init__(self, case: Case, device: str = "", calibration: str = "", protocol: str = "quick") -> None:
+    def __init__(
+        self,
+        case: Case,
+        device: str = "",
+        calibration: str = "",
+        protocol: str = "quick",
+        effort: float | None = None,
+    ) -> None:
         self.case, self._device_key, self._calibration_name = case, device, calibration
-        self._protocol = PROTOCOLS[protocol]
+        self._protocol, self._effort = PROTOCOLS[protocol], effort
 
     def run(self, stage: str) -> Stage:
         """Runs one stage; whatever goes wrong is its failure."""
@@ -127,7 +135,8 @@ class CaseStages:
 
     @cached_property
     def _plain(self) -> Kernel:
-        return self.case.as_kernel()
+        kernel = self.case.as_kernel()
+        return kernel if self._effort is None else kernel.with_budget(self._effort)
 
     @cached_property
     def _countable(self) -> tuple[Kernel, bool]:

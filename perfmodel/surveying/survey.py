@@ -95,6 +95,7 @@ def survey(
     measured: bool = False,
     without: Sequence[str] = (),
     protocol: str = "quick",
+    effort: float | None = None,
     limits: ProcessLimits | None = None,
     jobs: int = 1,
     on_case: Callable[[CaseOutcome], None] = lambda outcome: None,
@@ -107,6 +108,7 @@ def survey(
         calibration: what predicts them: a file, or the name of a shipped one; without it they are not predicted.
         measured: whether they are also timed on the device, by the named `protocol`.
         without: stages to leave out, such as ``equal``, for which all work-groups are emulated.
+        effort: how many times the usual work counting a kernel may take, see `perfmodel.Kernel.with_budget`.
         limits: of every stage of a case (60 s, if nothing is said), and of its process's memory.
         jobs: so many cases at a time; a GPU measures one of them at a time.
         on_case: called with each outcome as soon as it is there, so that a survey that is interrupted loses nothing.
@@ -135,7 +137,7 @@ def survey(
 
     def outcome(case: Case) -> CaseOutcome:
         key, why = found_devices.get(case.runtime, ("", ""))
-        options = {"device": key, "calibration": calibration, "protocol": protocol}
+        options = {"device": key, "calibration": calibration, "protocol": protocol, "effort": effort}
         tried = [stage for stage in stages if not (why and stage in ON_A_DEVICE)]
         done = list(_stages(case, tried, options, limits or ProcessLimits(60.0)))
         return CaseOutcome(case, (*done, *(Stage(stage, 0.0, left_out=why) for stage in stages if stage not in tried)))
@@ -166,7 +168,7 @@ def _is_processor(device: str) -> bool:
     return find_device(device).kind == "cpu"
 
 
-def _stages(case: Case, stages: Sequence[str], options: Mapping[str, str], limits: ProcessLimits) -> Iterator[Stage]:
+def _stages(case: Case, stages: Sequence[str], options: Mapping[str, Any], limits: ProcessLimits) -> Iterator[Stage]:
     """Yields the stages of a case; a process that a stage ends is replaced for the next ones."""
     opening = {"case": {**asdict(case), "folder": str(case.folder.resolve())}, "options": options}
     left, process = list(stages), None

@@ -485,3 +485,18 @@ def test_sums_take_a_product_in_where_neither_is_rounded(lines: str, counts: tup
     kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=1024)
     for kind, count in zip(("madd", "add", "mul"), counts, strict=True):
         assert feature(f"f_op_float32_{kind}").eval(kernel) == 1024 * count, kind
+
+
+@pytest.mark.parametrize(("bits", "register"), [(8, "%r6"), (16, "%r6"), (32, "%r6"), (64, "%rd8")])
+def test_tables_hold_what_their_text_says(bits: int, register: str) -> None:
+    values = [0, 2**bits - 1, *(step * (2**bits // 64) for step in range(1, 63))]
+    table = f".global .align 8 .b{bits} table[64] = {{{', '.join(map(str, values))}}};\n"
+    body = f"""mul.wide.s32 %rd5, %r2, {bits // 8};
+  mov.u64 %rd6, table;
+  add.s64 %rd7, %rd6, %rd5;
+  ld.global.u{bits} {register}, [%rd7];
+  cvt.rn.f32.u{max(bits, 32)} %f2, {register};"""
+    text = HEAD + table + ROUND.replace("BODY", body)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=64)
+    found = emulate(kernel, {"x": np.zeros(64, np.float32)}, groups="all").array("x")
+    np.testing.assert_array_equal(found, np.array(values, np.uint64).astype(np.float32))

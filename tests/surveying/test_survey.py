@@ -341,6 +341,17 @@ def test_stages_are_left_out_by_name(folder: Path) -> None:
         survey(cases, without=["read", "counted", "emulated"])
 
 
+def test_counting_takes_the_effort_that_is_said(folder: Path) -> None:
+    np.save(folder / "next.npy", np.maximum(np.arange(1000, dtype=np.int32) - 1, 0))
+    cases = describe(folder, case("follow", {"next": "next.npy", "steps": 1000, "n": 1000}, size=1008))
+    failures = []
+    for effort in (None, 1e-4):
+        (outcome,) = survey(cases, without=["emulated"], effort=effort).outcomes
+        failures.append(outcome.stages[-1].failure)
+    assert not failures[0]
+    assert "--effort" in failures[1]
+
+
 def test_the_command_prints_tables_and_keeps_each_case(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -374,6 +385,7 @@ def test_only_a_processor_is_not_measured_by_several_jobs(cpu: Device, monkeypat
         (["{}", "--measure"], "needs a device"),
         (["{}", "--jobs", "0"], "--jobs 0"),
         (["{}", "--time-limit", "0"], "time limit"),
+        (["{}", "--effort", "0"], "leaves nothing for counting"),
         (["{}", "--memory-limit", "inf"], "memory limit of inf GiB"),
         (["{}", "--predict", "nothing"], "nothing"),
         (["{}", "--launch", "gpu"], "launch 'gpu'"),

@@ -14,6 +14,7 @@ from perfmodel.cli.commands.selection import check_writable
 from perfmodel.cli.options import (
     Command,
     device_option,
+    effort_option,
     json_option,
     limit_options,
     limits_of,
@@ -39,6 +40,7 @@ def add(command: Command) -> None:
     added.add_argument(
         "--without", default="", metavar="STAGE,…", help="stages to leave out, such as equal, which emulates all groups"
     )
+    effort_option(added)
     protocol_option(added, "quick")
     limit_options(added, 60.0, "one stage of a case")
     added.add_argument("--jobs", type=int, default=1, metavar="N", help="cases at a time (default: 1)")
@@ -47,7 +49,8 @@ def add(command: Command) -> None:
 
 
 def _survey(parsed: argparse.Namespace) -> int:
-    from perfmodel.device import find_device  # keeps start-up quick
+    from perfmodel.counting.usual_budget import checked  # these keep start-up quick
+    from perfmodel.device import find_device
     from perfmodel.measuring.campaign import protocol_called
     from perfmodel.modelling.calibration import calibration_called
     from perfmodel.report.survey_table import as_text
@@ -62,6 +65,8 @@ def _survey(parsed: argparse.Namespace) -> int:
         cases = [case for case in cases if any(fnmatch(case.name, pattern) for pattern in parsed.names)]
     if parsed.jobs < 1:
         raise SurveyError(f"--jobs {parsed.jobs} runs nothing; give 1 or more")
+    if parsed.counting_budget is not None:
+        checked(parsed.counting_budget)
     if parsed.predict:
         calibration_called(parsed.predict)
     if parsed.device:
@@ -88,6 +93,7 @@ def _survey(parsed: argparse.Namespace) -> int:
         measured=parsed.measure,
         without=[stage.strip() for stage in parsed.without.split(",") if stage.strip()],
         protocol=protocol,
+        effort=parsed.counting_budget,
         limits=limits,
         jobs=parsed.jobs,
         on_case=told,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import struct
 
+import numpy as np
+
 from perfmodel.ptx.reading.cursor import Cursor
 from perfmodel.ptx.syntax import Symbol, Variable
 from perfmodel.ptx.types import TYPES, Type
@@ -96,10 +98,11 @@ def _contents(cursor: Cursor, type_: Type) -> tuple[bytes, dict[int, Symbol]]:
     found = bytearray()
     addresses: dict[int, Symbol] = {}
     while True:
-        depth = 0
         while cursor.takes("{"):
-            depth += 1
-        if not cursor.sees("}"):
+            pass
+        if cursor.now.kind == "list":
+            found += _packed_list(cursor.next().text, type_)
+        elif not cursor.sees("}"):
             if cursor.now.kind == "word":
                 name = cursor.word("a value")
                 if name == "generic" and cursor.takes("("):
@@ -116,6 +119,14 @@ def _contents(cursor: Cursor, type_: Type) -> tuple[bytes, dict[int, Symbol]]:
             pass
         if not cursor.takes(","):
             return bytes(found), addresses
+
+
+def _packed_list(text: str, type_: Type) -> bytes:
+    """Returns the bytes of whole numbers with commas between them, in braces."""
+    values = [int(each) for each in text[1:-1].split(",")]
+    if type_.is_float or type_.bytes > 8 or max(values) >= 2**64:
+        return b"".join(_packed(each, type_) for each in values)
+    return np.array(values, np.uint64).astype(f"<u{type_.bytes}").tobytes()
 
 
 def _packed(value: int | float, type_: Type) -> bytes:
