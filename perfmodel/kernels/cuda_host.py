@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from perfmodel.kernels.cuda_torch import HALVES, OF_TORCH
+
 _WHOLE = "".join(
     f"typedef {'unsigned ' if sign else 'signed ' * (name == 'char')}{name} {sign}int{bits}_t;\n"
     for name, bits in (("char", 8), ("short", 16), ("int", 32), ("long long", 64))
@@ -141,33 +143,6 @@ _CUB = "#pragma once\n" + "".join(
     )
 )
 """CUB's functions for blocks and warps: the file itself has others, for the host."""
-_HALVES = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
-_OF_TORCH = f"""#ifndef TYPES_OF_TORCH
-#define TYPES_OF_TORCH
-{_HALVES}
-namespace c10 {{
-struct Half : __half {{
-  using __half::__half;
-  Half() = default;
-  __host__ __device__ Half(const __half &value) : __half(value) {{}}
-  __host__ __device__ operator __half() const {{ return static_cast<const __half &>(*this); }}
-}};
-struct BFloat16 : __nv_bfloat16 {{
-  using __nv_bfloat16::__nv_bfloat16;
-  BFloat16() = default;
-  __host__ __device__ BFloat16(const __nv_bfloat16 &value) : __nv_bfloat16(value) {{}}
-  __host__ __device__ operator __nv_bfloat16() const {{ return static_cast<const __nv_bfloat16 &>(*this); }}
-}};
-}}
-template <typename T> __host__ __device__ constexpr T THCCeilDiv(T a, T b) {{ return (a + b - 1) / b; }}
-namespace at {{
-using c10::Half; using c10::BFloat16;
-template <typename T> __host__ __device__ constexpr T ceil_div(T a, T b) {{ return (a + b - 1) / b; }}
-}}
-namespace torch {{ using c10::Half; using c10::BFloat16; }}
-#endif
-"""
-"""PyTorch's headers with the types and functions that its extensions' kernels know."""
 _ALGORITHM = """#pragma once
 namespace std {
 template <typename T> __host__ __device__ constexpr const T &max(const T &a, const T &b) { return a < b ? b : a; }
@@ -429,12 +404,12 @@ def may_be_needed(header: str) -> bool:
 def stand_in(header: str) -> str:
     """Returns what stands in the place of a header that is not there: what libraries bring for kernels."""
     if re.match(r"(torch|ATen|c10|THC)/", header):
-        return _OF_TORCH
+        return OF_TORCH
     if is_for_graphics(header):
         return _OF_OPENGL
     if header.startswith("cufft"):
         return _CUFFT
-    return _HALVES + _HANDLES if re.match(r"(cublas|cudnn)", header) else ""
+    return HALVES + _HANDLES if re.match(r"(cublas|cudnn)", header) else ""
 
 
 PRE_INCLUDED = ("stdint.h", "limits.h", "math.h", "assert.h", "cuda_device_runtime_api.h")

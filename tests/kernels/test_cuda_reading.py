@@ -177,6 +177,11 @@ READ = {
         "THCCeilDiv(9, 4) + 10 * at::ceil_div(8, 4)",
         23,
     ),
+    "what PyTorch adds up in": (
+        "#include <ATen/OpMathType.h>",
+        "int(sizeof(at::acc_type<at::Half, true>) + 10 * sizeof(at::opmath_type<double>))",
+        84,
+    ),
     "limits of whole numbers": (
         "#include <climits>\n#include <cfloat>",
         "USHRT_MAX + SHRT_MIN + CHAR_BIT + (LONG_MAX > INT_MAX) + (ULLONG_MAX > LLONG_MAX) + FLT_DIG",
@@ -366,3 +371,22 @@ def test_options_of_nvcc_for_the_host_count_for_nothing() -> None:
     assert numbers_of(KERNEL, options=[*of_host, "-DVALUE=7", *linked, "-std=c++17", "-lineinfo"]).tolist() == [7]
     with pytest.raises(PerfmodelError, match="--no-such-option"):
         numbers_of(KERNEL, options=["-DVALUE=7", "--no-such-option"])
+
+
+def test_tensors_that_pytorch_passes_by_value() -> None:
+    """What a launch passes is the address of the elements, then how many there are along each axis, then the steps."""
+    text = """#include <torch/extension.h>
+    template <typename scalar_t>
+    __global__ void rows(const torch::PackedTensorAccessor32<scalar_t, 3, torch::RestrictPtrTraits> x,
+                         at::PackedTensorAccessor64<scalar_t, 1> y)
+    {
+        const int i = threadIdx.x;
+        if (i >= x.size(1)) return;
+        auto plane = x[1];
+        gpuAtomicAdd(&y[i], plane[i][0] + 10 * x[0][i][2] + 100 * plane.size(1) + 1000 * x.stride(0) + y.data()[0]);
+    }"""
+    x = np.arange(24, dtype=np.float32).reshape(2, 4, 3)
+    sizes = {f"x_{2 + k}": number for k, number in enumerate((*x.shape, 12, 3, 1))}
+    kernel = Kernel.from_cuda(text, "rows<float>", 1, 32, {"x_0": 24, "y_0": 4}, **sizes, y_4=1, y_5=0)
+    y = emulate(kernel, {"x_0": x.ravel(), "y_0": np.zeros(4, np.float32)}, groups="all").array("y_0")
+    np.testing.assert_array_equal(y, x[1, :, 0] + 10 * x[0, :, 2] + 100 * 3 + 1000 * 12)
