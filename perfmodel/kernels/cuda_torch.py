@@ -1,5 +1,5 @@
-"""What stands in the place of PyTorch's headers, which are not there: the types and functions that kernels of its
-extensions know."""
+"""Stands in the place of PyTorch's headers, which are not there: the types and functions that kernels of its extensions
+know."""
 
 from __future__ import annotations
 

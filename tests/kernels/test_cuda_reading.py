@@ -374,7 +374,7 @@ def test_options_of_nvcc_for_the_host_count_for_nothing() -> None:
 
 
 def test_tensors_that_pytorch_passes_by_value() -> None:
-    """What a launch passes is the address of the elements, then how many there are along each axis, then the steps."""
+    """A launch passes the address of the elements, then how many there are along each axis, then the steps."""
     text = """#include <torch/extension.h>
     template <typename scalar_t>
     __global__ void rows(const torch::PackedTensorAccessor32<scalar_t, 3, torch::RestrictPtrTraits> x,
