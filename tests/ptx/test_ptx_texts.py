@@ -41,8 +41,8 @@ $done:
 """
 
 
-def twice(body: str = "add.f32 %f2, %f1, %f1;") -> Kernel:
-    return Kernel.from_ptx(HEAD + ROUND.replace("BODY", body), None, "(n + 63) / 64", 64, {"x": "n"}, n=1000)
+def twice(body: str = "add.f32 %f2, %f1, %f1;", table: str = "") -> Kernel:
+    return Kernel.from_ptx(HEAD + table + ROUND.replace("BODY", body), None, "(n + 63) / 64", 64, {"x": "n"}, n=1000)
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
@@ -496,7 +496,5 @@ def test_tables_hold_what_their_text_says(bits: int, register: str) -> None:
   add.s64 %rd7, %rd6, %rd5;
   ld.global.u{bits} {register}, [%rd7];
   cvt.rn.f32.u{max(bits, 32)} %f2, {register};"""
-    text = HEAD + table + ROUND.replace("BODY", body)
-    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n"}, n=64)
-    found = emulate(kernel, {"x": np.zeros(64, np.float32)}, groups="all").array("x")
-    np.testing.assert_array_equal(found, np.array(values, np.uint64).astype(np.float32))
+    found = emulate(twice(body, table), {"x": np.zeros(1000, np.float32)}, groups="all").array("x")
+    np.testing.assert_array_equal(found, np.resize(np.array(values, np.uint64).astype(np.float32), 1000))
