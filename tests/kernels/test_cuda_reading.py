@@ -387,6 +387,6 @@ def test_tensors_that_pytorch_passes_by_value() -> None:
     }"""
     x = np.arange(24, dtype=np.float32).reshape(2, 4, 3)
     sizes = {f"x_{2 + k}": number for k, number in enumerate((*x.shape, 12, 3, 1))}
-    kernel = Kernel.from_cuda(text, "rows<float>", 1, 32, {"x_0": 24, "y_0": 4}, **sizes, y_4=1, y_5=0)
+    kernel = Kernel.from_cuda(text, "rows<float>", 1, 32, {"x_0": 24, "y_0": 4}).at(**sizes, y_4=1, y_5=0)
     y = emulate(kernel, {"x_0": x.ravel(), "y_0": np.zeros(4, np.float32)}, groups="all").array("y_0")
     np.testing.assert_array_equal(y, x[1, :, 0] + 10 * x[0, :, 2] + 100 * 3 + 1000 * 12)
