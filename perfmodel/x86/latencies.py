@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from perfmodel.x86.object_code import Instruction
-from perfmodel.x86.units import function_cycles
+from perfmodel.x86.units import arguments_of, function_cycles
 
 LOAD, FORWARDED, SPILLED = 5.0, 8.0, 4.0
 """Cycles until a load has its value, until a value that was stored is loaded again, and until one of the stack is."""
@@ -50,13 +50,18 @@ def waits(code: Sequence[Instruction], passes: int = 3) -> tuple[float, float]:
     places: dict[str, tuple[str, ...]] = {}
     longest = 0.0
     before: dict[str, float] = {}
+    handed: set[str] = set()  # written since the last call; no other register hands over what was there before it
     for number in range(passes):
         before = ready | stored
         for each in code:
             if each.callee:
-                start = max(ready.get(register, 0.0) for register in HANDED_OVER)
-                ready[HANDED_OVER[0]] = start + CALL + FUNCTION * function_cycles(each.callee)
+                cycles = function_cycles(each.callee)
+                taken = handed.intersection(HANDED_OVER[: arguments_of(each.callee)])
+                start = max((ready.get(register, 0.0) for register in taken), default=0.0)
+                ready[HANDED_OVER[0]] = start + CALL + FUNCTION * cycles
+                handed = {HANDED_OVER[0]} if cycles else set()
                 continue
+            handed.update(each.writes)
             values = [register for register in each.reads if register not in each.addressed]
             start = max((ready.get(register, 0.0) for register in values), default=0.0)
             if each.loads:

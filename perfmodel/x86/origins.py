@@ -47,6 +47,7 @@ class Executed:
             self.times[number] *= prod(chances[head] for head in around)
         for number in sorted(part.flow.blocks):
             self._share_out(number)
+        part.flow.without_unreached(self.times)
         if not part.is_kernel and (entered := self.times[min(self.times)]):
             # The source has what a function does once for each place that calls it.
             self.times = {number: times * once / entered for number, times in self.times.items()}

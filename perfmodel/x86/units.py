@@ -64,6 +64,7 @@ _NATIVE = {
 _DOUBLE = {"exp2": 12, "sin": 12, "pow": 36, "pown": 36, "powr": 36}
 """The same of functions of doubles that take another part of what vectors of floats take, for as many bytes."""
 _USUAL_FUNCTION = 25
+_OF_TWO = frozenset(("pow", "pown", "powr", "atan2", "hypot", "fmod", "idiv", "irem", "udiv", "urem"))
 
 
 def units_of(instructions: Iterable[Instruction]) -> Mapping[str, float]:
@@ -149,6 +150,12 @@ def function_cycles(callee: str) -> float:
     elif lanes > 8:
         cycles *= 1.5
     return cycles * (0.7 if lanes == 1 else 1.0)
+
+
+def arguments_of(callee: str) -> int:
+    """Returns how many vectors a function of vectors takes; 1 for any other function."""
+    calculated = _CALCULATED.match(callee)
+    return 2 if calculated is not None and calculated["name"] in _OF_TWO else 1
 
 
 def _bytes(letters: str) -> int:

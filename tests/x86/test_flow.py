@@ -130,3 +130,34 @@ def test_what_is_stored_lies_elsewhere_once_the_address_has_moved() -> None:
     fresh = instruction("vxorps", writes=("v1",))
     step = instruction("add", reads=("rdi",), writes=("rdi", "flags"))
     assert waits([fresh, load, store, step])[1] == 1
+
+
+def test_a_function_waits_for_what_it_is_handed_since_the_last_call() -> None:
+    """A register that a call may have overwritten hands nothing over, and one vector waits for no other."""
+    call = instruction("call", reads=("rsp",), writes=("rsp",), callee="?")
+    exp = instruction("call", reads=("rsp",), writes=("rsp",), callee="__ocl_svml_l9_expf8")
+    power = instruction("call", reads=("rsp",), writes=("rsp",), callee="__ocl_svml_l9_powf8")
+    fresh = instruction("vmovups", writes=("v0",), loads="[rax]", addressed=("rax",))
+    used = instruction("vmovups", reads=("v0", "rdi"), stores="[rdi]", addressed=("rdi",))
+    slow = instruction("vdivps", reads=("v5", "v6"), writes=("v1",))
+    once = waits([fresh, call, used])[0]
+    assert once > 10
+    assert waits([fresh, call, used] * 4)[0] == once
+    assert waits([fresh, exp, exp, used])[0] > 1.8 * waits([fresh, exp, used])[0]
+    assert waits([fresh, slow, exp, used])[0] == waits([fresh, exp, used])[0]
+    assert waits([fresh, slow, power, used])[0] > waits([fresh, power, used])[0]
+
+
+def test_what_leads_only_to_code_that_is_never_executed_is_not_executed() -> None:
+    code = [
+        instruction("cmp", 0), instruction("jb", 5, target=40),
+        instruction("mov", 10),
+        instruction("vaddps", 20), instruction("jne", 25, target=20),
+        instruction("vhaddps", 30),
+        instruction("add", 40), instruction("jne", 45, target=40),
+        instruction("ret", 50),
+    ]  # fmt: skip
+    flow = Flow(code)
+    times = {0: 8.0, 1: 8.0, 2: 0.0, 3: 8.0, 4: 40.0, 5: 8.0}
+    flow.without_unreached(times)
+    assert times == {0: 8.0, 1: 0.0, 2: 0.0, 3: 0.0, 4: 40.0, 5: 8.0}
