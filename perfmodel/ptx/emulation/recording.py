@@ -36,6 +36,7 @@ class Tally:
         self._pending: dict[int, tuple[Mask, int]] = {}
         self._items = np.zeros(lanes.count, np.int64)
         self._warps = np.zeros((lanes.count, -(-lanes.per_block // width)), np.int64)
+        self._variance = np.zeros(self._warps.shape)
         self.parts: dict[int, NDArray[np.int64]] = {}
 
     def add(self, mask: Mask, times: int = 1, part: int | None = None) -> None:
@@ -43,6 +44,8 @@ class Tally:
         if part is not None:
             counts = np.stack([mask.by_block, mask.warps(self._width).sum(axis=1), mask.by_block > 0])
             self.parts[part] = self.parts.get(part, 0) + times * counts
+            if part == DECIDED:  # other iterations may have other lanes: each such execution is as many by chance
+                self._variance += float(times) ** 2 * mask.warps(self._width)
         key = id(mask)
         before = self._pending.get(key)
         self._pending[key] = (mask, times if before is None else before[1] + times)
@@ -61,9 +64,18 @@ class Tally:
         return self._items, self._warps.sum(axis=1), self._warps.max(axis=1)
 
     def by_subgroup(self) -> NDArray[np.int64]:
-        """Returns the executions by each sub-group of the blocks, in which any of its lanes takes part."""
+        """Returns the executions by each sub-group of the blocks, in which any of its lanes takes part.
+
+        Where some of them stand for many others, as data decide, sub-groups differ by chance; what they differ by is
+        taken to be as much less as chance has a part in it (W. James, C. Stein, Estimation with quadratic loss, 1961).
+        """
         self._add_up()
-        return self._warps.reshape(-1)
+        warps = self._warps.reshape(-1)
+        chance = float(self._variance.mean())
+        if not chance:
+            return warps
+        mean, variance = float(warps.mean()), float(warps.var())
+        return np.rint(mean + max(0.0, 1 - chance / variance) * (warps - mean) if variance else warps).astype(np.int64)
 
 
 @dataclass(eq=False)
