@@ -7,8 +7,9 @@ Each work-item of a kernel in CUDA loads or stores one record of an array of 512
 which the second-level cache keeps; by as many accesses of words or of vectors as it takes. A hash chooses the record,
 or work-items take one after the other. In others, neighbours load or store a row together, 16 bytes each, and a hash
 chooses the row; or work-items add to counters of their rows, in the order of the work-groups; or each adds 64 numbers
-to one of its own record in memory, as a compiler must where arrays may overlap. Times come from the store; kernels that
-it lacks are measured if the device is here. They join no fit.
+to one of its own record in memory, as a compiler must where arrays may overlap; or stores a row of its own from one end
+to the other; or several arrays are copied to places that begin within a sector or not. Times come from the store;
+kernels that it lacks are measured if the device is here. They join no fit.
 """
 
 from __future__ import annotations
@@ -69,6 +70,32 @@ extern "C" __global__ void records(float *a, const float *b)
     for (int k = 0; k < TIMES; k++) a[i * WORDS] += b[k];
 }
 """
+ALONG = """
+extern "C" __global__ void records(TYPE *a, int length)
+{
+    const size_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    float value = i;
+    for (int k = 0; k < length; k++) {
+        TYPE x = {};
+        for (int j = 0; j < 8; j++) value = value * 1.0001f + 0.5f;
+        *(float *)&x = value;
+        a[i * length + k] = x;
+    }
+}
+"""
+LONG = {2**14: (32, 128), 2**15: (32, 64, 128), 2**17: (64, 128), 2**18: (128, 256)}
+"""Megabytes that rows of so many work-items have."""
+COPIED = """
+extern "C" __global__ void records(const float *__restrict__ a, float *__restrict__ b)
+{
+    const size_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    float value[ARRAYS], sum = 0;
+    #pragma unroll
+    for (int k = 0; k < ARRAYS; k++) sum += value[k] = a[k * (size_t)PITCH + i];
+    #pragma unroll
+    for (int k = 0; k < ARRAYS; k++) b[k * (size_t)PITCH + i + FIRST] = value[k] * sum;
+}
+"""
 ROWS = """
 extern "C" __global__ void records(float *rows, float *out)
 {
@@ -104,6 +131,21 @@ def kernels() -> Iterator[tuple[str, str, pm.Kernel]]:
         text = ADDED.replace("TIMES", str(TIMES)).replace("WORDS", str(words))
         kernel = pm.Kernel.from_cuda(text, "records", FEW // GROUP, GROUP, {"a": FEW * words, "b": TIMES})
         yield f"add {TIMES} numbers to 4 of {4 * words} bytes", "side by side, cached", kernel
+    for type_, n_bytes in PARTS.items():
+        for items, megabytes in LONG.items():
+            for length in (size * 2**20 // (items * n_bytes) for size in megabytes):
+                extents = {"a": items * length * n_bytes // PARTS["float"]}
+                text = ALONG.replace("TYPE", type_)
+                kernel = pm.Kernel.from_cuda(text, "records", items // GROUP, GROUP, extents, length=length)
+                yield f"store rows of {length} of {type_}, {items} of them", "along rows", kernel
+    for arrays in (1, 4, 19):
+        groups = ARRAY // (PARTS["float"] * arrays * GROUP)
+        for first in (0, 1, 8):
+            text = COPIED.replace("ARRAYS", str(arrays)).replace("FIRST", str(first))
+            pitch = (groups + 1) * GROUP
+            text, extents = text.replace("PITCH", str(pitch)), dict.fromkeys("ab", arrays * pitch)
+            kernel = pm.Kernel.from_cuda(text, "records", groups, GROUP, extents)
+            yield f"copy {arrays} arrays, {4 * first} bytes further", "side by side", kernel
     for groups, block in ROW_SHAPES.items():
         rows = ITEMS // (groups * block[0])
         kernel = pm.Kernel.from_cuda(ROWS, "records", (groups, rows // block[1]), block, {"rows": rows, "out": 1})

@@ -99,6 +99,13 @@ max(2 * {STORED_SECTORS} - f_mem_access_global_store,
 """Sectors that one work-item of a sub-group stores to, where no more than two share one; or those that a loop stores to
 again, and leaves a part of out each time."""
 
+OPEN_LINES, STEPS, JOINED = 1.75, 7, 1.5
+"""A line that is stored to bit by bit is lost before its end in a part of the steps: as many as the lines that all
+work-items have begun are of these and so many times the cache, of at most so many steps in a sector. What is lost, the
+rest is read of first, as of scattered stores; of a sector that the next sub-group fills up, so many times that. All are
+measured by `benchmarks.records`, as no generator stores so."""
+STORING_SUBGROUPS = "max(f_mem_access_global_store_granularity:subgroup, 1)"
+
 WAITS = "f_mem_waits_global_granularity"
 ROUNDS = "f_mem_rounds_global_granularity"
 FRESH = "f_mem_rounds_global_fresh_granularity:longest"
@@ -198,7 +205,15 @@ l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together
 jumped   = {MISSED_GAPS} + evicted * gone * further / (1 + further) * 32 * {SECTORS}_again
-strewn   = max(missed * apart, {STRAY_GAPS}) - (1 - {WHOLE}) * {STRAY_GAPS}_whole
+begun    = 128 * {STORED_LINES} / {STORING_SUBGROUPS} * together / 32
+torn     = max({STORED_SECTORS} - f_mem_bytes_global_store / 32, 0) / {STORING_SUBGROUPS}
+stores   = f_mem_access_global_store / f_work_items
+joined   = f_mem_access_global_store_granularity:subgroup * min(torn, 1 / max(torn, 1))
+           * min(f_mem_bytes_global_store / 32 / max({STORED_SECTORS}, 1), 1) * stores / (stores + 20)
+later    = max(min({STORED_AGAIN}, {STEPS} * {STORED_SECTORS}_fresh) * begun / (begun + {OPEN_LINES} * p_cache),
+               {JOINED} * min(joined, filling / 32))
+strewn   = max(missed * apart, {STRAY_GAPS}, 32 * missed * later)
+           - (1 - {WHOLE}) * {STRAY_GAPS}_whole
 restored = 32 * {STORED_AGAIN} * gone
 lone     = {LONE_STORED}
 scatter  = p_scatter * (jumped + beyond * spilled * {SPARSE_LOADED})

@@ -83,7 +83,15 @@ TERMS: dict[str, Meaning] = {
     ),
     "restored": Meaning("bytes of sectors that stores come back to once the last-level cache has lost them"),
     "lone": Meaning("the part of the sectors that sub-groups store to at a time which are alone in their lines"),
-    "strewn": Meaning("bytes of single sectors that stores at places that jump about take to memory"),
+    "begun": Meaning("bytes of the lines that all that run at a time store to at once"),
+    "torn": Meaning("sectors that a store of a sub-group goes to beyond those that its bytes fill"),
+    "stores": Meaning("stores of each work-item"),
+    "joined": Meaning("sectors that the next sub-group fills up, some time after the first one"),
+    "later": Meaning("sectors that memory has taken before the store that fills them up"),
+    "strewn": Meaning(
+        "bytes of single sectors that stores at places that jump about take to memory, and of those that are filled by "
+        "one store after another"
+    ),
     "spilled": Meaning("bytes of private arrays that loads bring again, as the first-level cache has not kept them"),
     "written": Meaning("bytes of private arrays that stores write through to the second-level cache"),
     "held": Meaning("private arrays of the work-items that run at a time, by what the last-level cache keeps of them"),

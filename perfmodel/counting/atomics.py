@@ -135,12 +135,16 @@ def _rounds(addresses: Integers, active: NDArray[np.bool_], subgroups: float, is
     return np.asarray(met * (ROUND + INTERRUPTED * others))
 
 
-def sector_passes(addresses: Integers, block: int = SECTOR, active: NDArray[np.bool_] | None = None) -> Integers:
+def sector_passes(
+    addresses: Integers, block: int = SECTOR, active: NDArray[np.bool_] | None = None, *, are_tried_again: bool = False
+) -> Integers:
     """Returns how often atomics ask for sectors of global memory: each as often as most work-items meet at one place.
 
     Args:
         addresses, active: as for `bank_passes`.
         block: bytes of a sector.
+        are_tried_again: whether they are comparisons and exchanges of which one succeeds each time, and the others ask
+            again.
     """
     count = len(addresses)
     is_there = np.ones(addresses.shape, bool) if active is None else active
@@ -152,7 +156,9 @@ def sector_passes(addresses: Integers, block: int = SECTOR, active: NDArray[np.b
     sectors = np.nonzero(is_there)[0] * span + own // block - low
     places, met = np.unique(sectors * block + own % block, return_counts=True)
     touched, starts = np.unique(places // block, return_index=True)
-    passes = np.bincount(touched // span, weights=np.maximum.reduceat(met, starts), minlength=count)
+    most = np.maximum.reduceat(met, starts)
+    asked = most * (most + 1) // 2 if are_tried_again else most
+    passes = np.bincount(touched // span, weights=asked, minlength=count)
     return np.asarray(passes, np.int64)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 _TEMPLATE = re.compile(r"\btemplate\s*(?=<)")
-_ATTRIBUTE = re.compile(r"\b(?:alignas|noexcept|decltype|__\w+__)\s*\(")
+_ATTRIBUTE = re.compile(
+    r"\b(?:alignas|noexcept|decltype|__(?:attribute|declspec|launch_bounds|maxnreg|cluster_dims|block_size|align)(?:__)?)\s*\("
+)
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[^()]*>\s*)?\(")
 _BEHIND = re.compile(r"\s*([A-Za-z_]\w*)")
 _QUALIFIERS = frozenset(("const", "volatile", "noexcept", "override", "final", "requires", "try", "throw"))

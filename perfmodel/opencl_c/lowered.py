@@ -235,6 +235,7 @@ class Access:
         variable: the argument or memory object that it is in, where that can be told; else None.
         alignment: bytes that the address must be a multiple of.
         text: as it stands in the source, for people.
+        is_kept: whether it loads a vector only to store it again with other components changed.
     """
 
     number: int
@@ -245,6 +246,7 @@ class Access:
     alignment: int
     text: str
     place: Place
+    is_kept: bool = False
 
     @property
     def bytes(self) -> int:

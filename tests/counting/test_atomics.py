@@ -34,6 +34,24 @@ def test_passes_are_the_most_at_one_place(rows: list[list[int | None]], item: in
     assert bank_passes(addresses, item, banks, active=active).tolist() == [at_banks(own, item, banks) for own in taking]
 
 
+@settings(deadline=None)
+@given(SUBGROUPS)
+def test_those_that_are_tried_again_ask_until_each_has_had_its_turn(rows: list[list[int | None]]) -> None:
+    """One of those who meet at a place succeeds in each round, and all others of it ask for their sector again."""
+    active = np.array([[each is not None for each in row] for row in rows])
+    addresses = np.array([[4 * (each or 0) for each in row] for row in rows])
+    expected = []
+    for row in rows:
+        left = [4 * each for each in row if each is not None]
+        asked = 0
+        while left:
+            asked += at_sectors(left)
+            for place in set(left):
+                left.remove(place)
+        expected.append(asked)
+    assert sector_passes(addresses, 32, active, are_tried_again=True).tolist() == expected
+
+
 def test_work_items_that_go_anywhere_meet_in_few_places_only() -> None:
     one, sector, many = expected_passes(np.array([1, 8, 2**24]), 32)
     assert one == 32

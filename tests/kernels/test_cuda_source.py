@@ -210,6 +210,11 @@ class TestCompiled:
             kernel = Kernel.from_cuda(source, name, 1, 32, {"x": 32}, n=32)
             assert [argument.name for argument in kernel.launch().arguments] == ["x", "n"]
 
+    def test_a_kernel_whose_name_looks_like_an_attribute(self) -> None:
+        source = "__global__ void __launch_bounds__(32) __add__(float *x, int n) { if (n > 2) x[threadIdx.x] += 1; }"
+        kernel = Kernel.from_cuda(source, "__add__", 1, 32, {"x": 32}, n=32)
+        assert [argument.name for argument in kernel.launch().arguments] == ["x", "n"]
+
     def test_headers_beside_a_folder_are_found_within_those_that_are_given(self, tmp_path: Path) -> None:
         """A header is one file whichever way leads to it; what lies beyond the folders stays outside."""
         (tmp_path / "lib" / "code").mkdir(parents=True)

@@ -85,6 +85,11 @@ def test_uninitialised_local_memory() -> None:
     assert (finding.kind, finding.work_item, finding.place.line) == ("uninitialised", (5, 0, 0), 5)
 
 
+def test_vectors_in_local_memory_are_written_component_by_component() -> None:
+    text = "__local int2 s[32];\ns[l].x = i;\ns[l].y = -i;\nbarrier(1);\na[i] = s[31 - l].x + s[31 - l].y;"
+    assert run(ID + text).findings == ()
+
+
 def test_races_in_local_memory() -> None:
     finding = only(run(ID + "__local int s[32];\ns[l] = i;\na[i] = s[31 - l];"))
     assert finding.kind == "race"

@@ -95,9 +95,9 @@ class Handler(Accessor):
         # One group's frame, or global memory, has one place for what all lanes ask for alike.
         self._is_shared = self.lane_offsets is None or (self.access.space == "local" and layout.groups == 1)
         self._is_logged = self.context.logs and region.is_logged
-        self._is_checked = (
-            self.context.checks and self.access.space == "local" and not self.is_store and region.stores is not None
-        )
+        is_read = not self.is_store and not self.access.is_kept
+        is_local = self.access.space == "local" and region.stores is not None
+        self._is_checked = self.context.checks and is_local and is_read
 
     # --- where
 

@@ -71,7 +71,7 @@ class LvalueEmitter:
         pointer = self.out.held(target.pointer, "_address")
         return InMemory(pointer, target.type, target.alignment, target.components)
 
-    def access(self, direction: str, place: InMemory, text: str) -> low.Access:
+    def access(self, direction: str, place: InMemory, text: str, is_kept: bool = False) -> low.Access:
         space = space_of(place.pointer)
         if space == "generic":
             raise SourceError(
@@ -87,6 +87,7 @@ class LvalueEmitter:
             alignment=place.alignment,
             text=text,
             place=self.out.place,
+            is_kept=is_kept,
         )
         self.out.accesses.append(found)
         return found
@@ -113,7 +114,8 @@ class LvalueEmitter:
             # Compilers load the whole vector and store it again with what has changed.
             fixed = self.fixed(target)
             assert isinstance(fixed, InMemory)
-            vector = self.out.held(low.Load(fixed.type, fixed.pointer, self.access("load", fixed, text)), "_vector")
+            access = self.access("load", fixed, text, is_kept=True)
+            vector = self.out.held(low.Load(fixed.type, fixed.pointer, access), "_vector")
             self.out.emit(low.Assign(vector.register, value, target.components))
             self.out.emit(low.Store(fixed.pointer, vector, self.access("store", fixed, text)))
 

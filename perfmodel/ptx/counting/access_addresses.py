@@ -188,9 +188,13 @@ class AccessAddresses:
 
         return self._mean(width, WORD_BYTES, asked)
 
-    def sector_passes(self, width: int, size: int) -> float:
+    def sector_passes(self, width: int, size: int, *, are_tried_again: bool = False) -> float:
         """Returns the passes of atomics in global memory likewise."""
-        return self._mean(width, size, lambda table, active: sector_passes(table, size, active))
+
+        def asked(table: Array, active: NDArray[np.bool_]) -> NDArray[Any]:
+            return sector_passes(table, size, active, are_tried_again=are_tried_again)
+
+        return self._mean(width, size, asked)
 
     def contention(self, item: int, are_updates: bool = True, are_repeated: bool = False) -> Contention | None:
         """Returns how often threads of different blocks meet at numbers of so many bytes.

@@ -182,7 +182,9 @@ class AccessCounter:
         has_record = self._has_record(access, executions, is_scattered, jumps)
         update = self._updates.of(access, dtype) if access.direction == "atomic" else None
         first_tries = self._updates.first_tries(access)
-        is_counter = access.direction == "atomic" and touched is not None
+        passes = None
+        if access.direction == "atomic" and touched is not None:
+            passes = addresses.sector_passes(self._width, SECTOR, are_tried_again=first_tries is not None)
         may_meet = access.direction in ("atomic", "store") and touched is not None
         wait = self._waits.of(instruction)
         return AccessCount(
@@ -207,7 +209,7 @@ class AccessCounter:
             recorded=partial(self._recorded, access, update) if has_record else None,
             touched=touched,
             shared=self.reaches.jumping[access] if jumps else None,
-            passes=addresses.sector_passes(self._width, SECTOR) if is_counter else None,
+            passes=passes,
             update=update,
             contention=self._updates.contention(access, dtype) if may_meet else None,
             is_tried_again=first_tries is not None,
