@@ -99,11 +99,13 @@ max(2 * {STORED_SECTORS} - f_mem_access_global_store,
 """Sectors that one work-item of a sub-group stores to, where no more than two share one; or those that a loop stores to
 again, and leaves a part of out each time."""
 
-OPEN_LINES, STEPS, JOINED = 1.75, 7, 1.5
-"""A line that is stored to bit by bit is lost before its end in a part of the steps: as many as the lines that all
-work-items have begun are of these and so many times the cache, of at most so many steps in a sector. What is lost, the
-rest is read of first, as of scattered stores; of a sector that the next sub-group fills up, so many times that. All are
-measured by `benchmarks.records`, as no generator stores so."""
+OPEN_LINES, STEPS = 1.75, 7
+"""Lines that are stored to step by step: a step finds its line lost with the chance that lines under way have among
+themselves and so many times the cache; no more than so many steps of a sector count, as bytes of a word are joined."""
+JOINED, SKEW = 1.5, 20
+"""Sectors that two sub-groups fill: memory reads so many times each, if work-items have many more stores than so many;
+with few stores, the second sub-group comes in time. These four are measured by `benchmarks.records`, as no generator
+stores so."""
 STORING_SUBGROUPS = "max(f_mem_access_global_store_granularity:subgroup, 1)"
 
 WAITS = "f_mem_waits_global_granularity"
@@ -209,7 +211,7 @@ begun    = 128 * {STORED_LINES} / {STORING_SUBGROUPS} * together / 32
 torn     = max({STORED_SECTORS} - f_mem_bytes_global_store / 32, 0) / {STORING_SUBGROUPS}
 stores   = f_mem_access_global_store / f_work_items
 joined   = f_mem_access_global_store_granularity:subgroup * min(torn, 1 / max(torn, 1))
-           * min(f_mem_bytes_global_store / 32 / max({STORED_SECTORS}, 1), 1) * stores / (stores + 20)
+           * min(f_mem_bytes_global_store / 32 / max({STORED_SECTORS}, 1), 1) * stores / (stores + {SKEW})
 later    = max(min({STORED_AGAIN}, {STEPS} * {STORED_SECTORS}_fresh) * begun / (begun + {OPEN_LINES} * p_cache),
                {JOINED} * min(joined, filling / 32))
 strewn   = max(missed * apart, {STRAY_GAPS}, 32 * missed * later)

@@ -1,4 +1,4 @@
-"""A survey as text: a table by group, what took how long, and what failed and why."""
+"""A survey as text: a table by group, the kernels' times, what took how long, and what failed and why."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfmodel.basics.statistics import Errors
-from perfmodel.basics.tables import grid, percent
+from perfmodel.basics.tables import grid, percent, seconds
 from perfmodel.surveying import Survey
 from perfmodel.surveying.survey import CaseOutcome
 
@@ -23,6 +23,8 @@ def as_text(survey: Survey, failures: int = 40) -> str:
     lines = [[group or "(no group)", *_numbers(outcomes, stages)] for group, outcomes in survey.groups.items()]
     lines.append(["all", *_numbers(survey.outcomes, stages)])
     parts = [grid(["group", "cases", *stages], lines)]
+    if kernels := _kernels(survey):
+        parts.append(grid(["case", "predicted", "90 % between", "measured", "ratio"], kernels))
     parts.append(grid(["stage", "median s", "95 % s", "maximum s", "slowest"], _times(survey)))
     if errors := Errors.of(error for each in survey.outcomes if (error := each.error) is not None):
         parts.append(
@@ -50,6 +52,20 @@ def _numbers(outcomes: Sequence[CaseOutcome], stages: Sequence[str]) -> list[str
     return [str(len(outcomes)), *(str(sum(each.succeeded(stage) for each in outcomes)) for stage in stages)]
 
 
+def _kernels(survey: Survey) -> list[list[str]]:
+    """Returns the times of each kernel that was predicted or measured."""
+    lines = []
+    for each in survey.outcomes:
+        stages = [stage for name in ("predicted", "measured") if (stage := each.stage(name)) is not None]
+        found = {name: value for stage in stages for name, value in stage.values.items()}
+        said, took = found.get("predicted_s"), found.get("measured_s")
+        if said is not None or took is not None:
+            between = "-" if said is None else f"{seconds(found.get('low_s'))} and {seconds(found.get('high_s'))}"
+            ratio = "-" if said is None or took is None else f"{said / took:.2f}"
+            lines.append([each.case.name, seconds(said), between, seconds(took), ratio])
+    return lines
+
+
 def _times(survey: Survey) -> list[list[str]]:
     """Returns the times of each stage, of the cases in which it succeeded."""
     lines = []
@@ -72,8 +88,8 @@ def _covered(survey: Survey) -> str:
     for each in survey.outcomes:
         predicted, measured = each.stage("predicted"), each.stage("measured")
         if each.error is not None and predicted is not None and measured is not None:
-            seconds, high = measured.values["measured_s"], predicted.values["high_s"]
-            inside.append(predicted.values["low_s"] <= seconds and (high is None or seconds <= high))
+            took, high = measured.values["measured_s"], predicted.values["high_s"]
+            inside.append(predicted.values["low_s"] <= took and (high is None or took <= high))
     return f"{percent(float(np.mean(inside)))} of the measured times in the 90 % intervals"
 
 

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from perfmodel.basics.errors import SurveyError
+from perfmodel.basics.tables import seconds
 from perfmodel.cli.command_line import main
 from perfmodel.device import CUDA, Device, devices, find_device
 from perfmodel.kernels.emulation import emulate
+from perfmodel.report.survey_table import as_text
 from perfmodel.surveying import Case, load_cases, survey
 from perfmodel.surveying.stages import CaseStages
 from tests.fake_cuda import FakeLibrary, installed
@@ -131,6 +133,8 @@ def test_kernels_are_predicted_without_a_device(folder: Path) -> None:
         predicted = outcome.stage("predicted")
         assert predicted is not None
         assert 0 < predicted.values["low_s"] <= predicted.values["predicted_s"] <= predicted.values["high_s"]
+        (line,) = [line for line in as_text(found).splitlines() if seconds(predicted.values["predicted_s"]) in line]
+        assert line.split("  ")[0].strip() == outcome.case.name
 
 
 @pytest.mark.parametrize("entry", GOOD, ids=lambda entry: str(entry["name"]))
