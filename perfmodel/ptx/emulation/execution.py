@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.counting.usual_budget import MOST_BUDGETS
-from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import EXIT, Block
-from perfmodel.ptx.dataflow import registers_in, written
 from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.lanes import Mask
+from perfmodel.ptx.emulation.locks import looks, spins
 from perfmodel.ptx.emulation.machine import Machine
 from perfmodel.ptx.emulation.skipping import Skipper
 from perfmodel.ptx.emulation.thinning import Thinner
 from perfmodel.ptx.names import own_name
-from perfmodel.ptx.syntax import Immediate, Instruction
 from perfmodel.ptx.types import TYPES
 
 MOST_STEPS = 500_000
@@ -32,30 +30,6 @@ HURRIED = 2
 """After so many times the budget, loops that data may end are cut into parts."""
 LANES = 3000
 """An instruction takes twice as long as of few lanes where there are so many."""
-
-
-def spins(code: Code) -> bool:
-    """Returns whether a kernel has a loop that waits for a lock: that tries the same exchange until it succeeds."""
-    for loop in code.flow.loops:
-        inside = [each for number in loop.blocks for each in code.flow.blocks[number].instructions]
-        set_inside = {name for each in inside for name in written(each)}
-        for each in inside:
-            if each.opcode == "atom" and each.has("cas", "exch"):
-                values = {name for operand in each.operands[1:] for name in registers_in(operand)}
-                if not values & _varying(inside, set_inside):
-                    return True
-    return False
-
-
-def _varying(inside: list[Instruction], set_inside: set[str]) -> set[str]:
-    """Returns the registers that a loop sets to something else than numbers of the text."""
-    constant = {
-        name
-        for each in inside
-        if each.opcode == "mov" and all(isinstance(operand, Immediate) for operand in each.operands[1:])
-        for name in written(each)
-    }
-    return set_inside - constant
 
 
 @dataclass(eq=False)
@@ -109,6 +83,8 @@ class Execution:
         self._loops = {number: loop for loop in by_size for number in loop.blocks}  # the innermost one of each block
         self.branches: dict[int, NDArray[np.int64]] = {}
         self._live_changed = False
+        self._looks = looks(machine.code)
+        self._looked: dict[int, tuple[int, int]] = {}
 
     def _watch(self, skipper: Skipper) -> None:
         machine = self.machine
@@ -191,6 +167,8 @@ class Execution:
         if self.steps > self.most or self.work > MOST_BUDGETS * self._budget:
             raise EmulationError(self._endless())
         mask = way.mask
+        if block.number in self._looks:
+            self._look(block.number, mask)
         steps, seconds = machine.steps_of(way.place)
         self.run_s += seconds
         self.work += self._cost * len(steps)
@@ -209,6 +187,16 @@ class Execution:
             way.place = block.successors[0]
         else:
             self._branch(block, way, ways)
+
+    def _look(self, header: int, mask: Mask) -> None:
+        """Ends the run where lanes look at memory again that nobody has changed since, as no others go on meanwhile."""
+        before, lanes = self._looked.get(header, (0, 0))
+        self._looked[header] = self.steps, mask.count
+        if before + len(self._loops[header].blocks) >= self.steps and lanes == mask.count:
+            raise EmulationError(
+                f"kernel {own_name(self.machine.code.kernel.name)!r} waits for other blocks to change memory, of which "
+                "some at a time are emulated; take the wait out, or launch it as blocks that do not wait"
+            )
 
     def _endless(self) -> str:
         name = own_name(self.machine.code.kernel.name)
