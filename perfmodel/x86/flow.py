@@ -125,20 +125,24 @@ class Flow:
     def _returning(self) -> tuple[int, ...]:
         return tuple(number for number, block in self.blocks.items() if not block.following)
 
-    def without_unreached(self, times: dict[int, float]) -> None:
-        """Makes those numbers of executions 0 of blocks which only blocks lead to, or which lead only to blocks, that
-        are never executed, as what prepares a version of a loop that has nothing to do."""
-        ahead = {
-            number: [each for each in before if number not in self.loops or each not in self.loops[number].latches]
-            for number, before in self._before.items()
-        }
-        changed = True
-        while changed:
-            changed = False
-            for number, block in self.blocks.items():
-                for beside in (ahead[number], block.following):
-                    if times[number] and beside and not any(times[each] for each in beside):
-                        times[number], changed = 0.0, True
+    def only_with(self, head: int) -> set[int]:
+        """Returns the blocks beside a loop, in the one around it, which control comes to, or leaves, by that loop alone:
+        what prepares it, and what goes on with its results."""
+        beside = [number for number, around in self.around.items() if around == self.around[head][1:]]
+        found = set(self.loops[head].blocks)
+        grows = True
+        while grows:
+            more = {
+                number
+                for number in beside
+                if number not in found
+                and any(
+                    each and found.issuperset(each) for each in (self._before[number], self.blocks[number].following)
+                )
+            }
+            grows = bool(more)
+            found |= more
+        return found - self.loops[head].blocks
 
     def outer(self, head: int) -> int | None:
         """Returns the loop around another one."""

@@ -47,7 +47,9 @@ class Executed:
             self.times[number] *= prod(chances[head] for head in around)
         for number in sorted(part.flow.blocks):
             self._share_out(number)
-        part.flow.without_unreached(self.times)
+        for head in part.flow.loops:
+            if self._has_nothing_to_do(head):
+                self.times |= dict.fromkeys(part.flow.only_with(head), 0.0)
         if not part.is_kernel and (entered := self.times[min(self.times)]):
             # The source has what a function does once for each place that calls it.
             self.times = {number: times * once / entered for number, times in self.times.items()}
@@ -158,6 +160,14 @@ class Executed:
                 often[other] = others / list(often.values()).count(-1.0)
         total = sum(often.values())
         return often[head] / total if total else 1 / len(versions)
+
+    def _has_nothing_to_do(self, head: int) -> bool:
+        """Returns whether a loop does several iterations of the source's at once, of which there are fewer, so that
+        another one does them."""
+        matches, times = self.part.matches, self.times
+        others = (other for other, match in matches.items() if other != head and match == matches[head])
+        is_of_several = matches[head] is not None and self.copies.of(head, self.turn(head)) > 1
+        return is_of_several and not times[head] and any(times[other] for other in others)
 
     def _statements_of(self, head: int, loop: int) -> set[int]:
         """Returns the source's blocks that some instructions of a loop come from."""

@@ -148,7 +148,8 @@ def test_a_function_waits_for_what_it_is_handed_since_the_last_call() -> None:
     assert waits([fresh, slow, power, used])[0] > waits([fresh, power, used])[0]
 
 
-def test_what_leads_only_to_code_that_is_never_executed_is_not_executed() -> None:
+def test_what_prepares_a_loop_and_what_goes_on_with_it_alone() -> None:
+    """The loop of a vector's iterations is passed over to the one that does them one by one."""
     code = [
         instruction("cmp", 0), instruction("jb", 5, target=40),
         instruction("mov", 10),
@@ -158,6 +159,5 @@ def test_what_leads_only_to_code_that_is_never_executed_is_not_executed() -> Non
         instruction("ret", 50),
     ]  # fmt: skip
     flow = Flow(code)
-    times = {0: 8.0, 1: 8.0, 2: 0.0, 3: 8.0, 4: 40.0, 5: 8.0}
-    flow.without_unreached(times)
-    assert times == {0: 8.0, 1: 0.0, 2: 0.0, 3: 0.0, 4: 40.0, 5: 8.0}
+    assert flow.only_with(2) == {1, 3}
+    assert flow.only_with(4) == {3, 5}
