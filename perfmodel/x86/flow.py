@@ -126,23 +126,18 @@ class Flow:
         return tuple(number for number, block in self.blocks.items() if not block.following)
 
     def only_with(self, head: int) -> set[int]:
-        """Returns the blocks beside a loop, in the one around it, which control comes to, or leaves, by that loop alone:
+        """Returns the blocks beside a loop, in the one around it, that control comes to, or leaves, by that loop alone:
         what prepares it, and what goes on with its results."""
-        beside = [number for number, around in self.around.items() if around == self.around[head][1:]]
-        found = set(self.loops[head].blocks)
-        grows = True
-        while grows:
-            more = {
-                number
-                for number in beside
-                if number not in found
-                and any(
-                    each and found.issuperset(each) for each in (self._before[number], self.blocks[number].following)
-                )
-            }
-            grows = bool(more)
+        own = self.loops[head].blocks
+        beside = {number for number, around in self.around.items() if around == self.around[head][1:]}
+        found: set[int] = set()
+        more = beside
+        while more:
+            among = own | found
+            ways = {number: (self._before[number], self.blocks[number].following) for number in beside - found}
+            more = {number for number, sides in ways.items() if any(each and among.issuperset(each) for each in sides)}
             found |= more
-        return found - self.loops[head].blocks
+        return found
 
     def outer(self, head: int) -> int | None:
         """Returns the loop around another one."""
