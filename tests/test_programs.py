@@ -15,6 +15,9 @@ from benchmarks.programs.checking import compare, run
 from benchmarks.programs.exporting import export
 from benchmarks.programs.program import FOLDER, SIZES, Case, Local, Random, Zeros
 from perfmodel.device import find_device
+from perfmodel.kernels.driver_code import intel_processor
+from perfmodel.surveying import load_cases
+from perfmodel.vocabulary.named_features import feature
 
 CASES = cases()
 ONE_OF_EACH_GROUP = list({case.group: name for name, case in reversed(CASES.items())}.values())
@@ -134,3 +137,18 @@ def test_the_readme_counts_the_kernels_of_each_group() -> None:
     assert {name: int(count) for name, count in re.findall(r"^\| (\w+) \| (\d+) \|", text, re.MULTILINE)} == {
         group: groups.count(group) for group in groups
     }
+
+
+@pytest.mark.skipif(intel_processor() is None, reason="Intel's driver for processors is not here")
+@pytest.mark.parametrize("name", ["kmp_chunks", "md5_search", "hash_build", "components_hook"])
+def test_machine_code_does_what_the_source_does(name: str, tmp_path: Path) -> None:
+    """However far a compiler goes, it executes a tenth of a program's operations at least, by vectors of lanes."""
+    export(named([name]), tmp_path, ["cpu"])
+    (case,) = load_cases(tmp_path, "cpu")
+    kernel = case.as_kernel().as_countable(case.sampled)
+    of_source = sum(
+        each.per_execution * float(each.executions.workitem(kernel.sizes)) for each in kernel.counts_for(8).operations
+    )
+    core = kernel.as_core_code()
+    issued = float(feature("f_core_slots").eval(core))
+    assert issued * 8 > of_source / 10
