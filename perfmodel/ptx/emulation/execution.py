@@ -84,7 +84,7 @@ class Execution:
         self.branches: dict[int, NDArray[np.int64]] = {}
         self._live_changed = False
         self._looks = looks(machine.code)
-        self._looked: dict[int, tuple[int, int]] = {}
+        self._looked: dict[int, int] = {}
 
     def _watch(self, skipper: Skipper) -> None:
         machine = self.machine
@@ -167,7 +167,7 @@ class Execution:
         if self.steps > self.most or self.work > MOST_BUDGETS * self._budget:
             raise EmulationError(self._endless())
         mask = way.mask
-        if block.number in self._looks:
+        if self._looks:
             self._look(block.number, mask)
         steps, seconds = machine.steps_of(way.place)
         self.run_s += seconds
@@ -188,15 +188,18 @@ class Execution:
         else:
             self._branch(block, way, ways)
 
-    def _look(self, header: int, mask: Mask) -> None:
+    def _look(self, number: int, mask: Mask) -> None:
         """Ends the run where lanes look at memory again that nobody has changed since, as no others go on meanwhile."""
-        before, lanes = self._looked.get(header, (0, 0))
-        self._looked[header] = self.steps, mask.count
-        if before + len(self._loops[header].blocks) >= self.steps and lanes == mask.count:
-            raise EmulationError(
-                f"kernel {own_name(self.machine.code.kernel.name)!r} waits for other blocks to change memory, of which "
-                "some at a time are emulated; take the wait out, or launch it as blocks that do not wait"
-            )
+        for header, blocks in self._looks.items():
+            if number not in blocks:
+                self._looked.pop(header, None)
+            elif number == header and self._looked.get(header) == mask.count:
+                raise EmulationError(
+                    f"kernel {own_name(self.machine.code.kernel.name)!r} waits for other blocks to change memory, of "
+                    "which some at a time are emulated; take the wait out, or launch it as blocks that do not wait"
+                )
+            elif number == header:
+                self._looked[header] = mask.count
 
     def _endless(self) -> str:
         name = own_name(self.machine.code.kernel.name)

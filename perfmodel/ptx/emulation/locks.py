@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Loop
@@ -11,7 +11,10 @@ from perfmodel.ptx.syntax import Immediate, Instruction
 
 _LOOKING = ("volatile", "relaxed", "acquire", "mmio")
 """Loads that see what others have stored meanwhile."""
-_HARMLESS = frozenset(("bra", "nanosleep", "membar", "fence", "pragma"))
+_DOING_MORE = frozenset(("ld", "st", "red", "atom", "bar", "barrier"))
+_DOING_NOTHING = frozenset(("bra", "nanosleep", "membar", "fence", "pragma"))
+"""Instructions with which an iteration is more than a look at memory, unless they are one, and those without result
+with which it is not."""
 
 
 def spins(code: Code) -> bool:
@@ -27,10 +30,10 @@ def spins(code: Code) -> bool:
     return False
 
 
-def looks(code: Code) -> frozenset[int]:
-    """Returns the headers of loops that do nothing but look at memory until others have changed it: what one iteration
-    sets does not go on to the next."""
-    return frozenset(loop.header for loop in code.flow.loops if _only_looks(_inside(code, loop)))
+def looks(code: Code) -> Mapping[int, frozenset[int]]:
+    """Returns the blocks of loops that do nothing but look at memory until others have changed it, by their headers:
+    what one iteration sets does not go on to the next."""
+    return {loop.header: loop.blocks for loop in code.flow.loops if _only_looks(_inside(code, loop))}
 
 
 def _only_looks(inside: Sequence[Instruction]) -> bool:
@@ -43,7 +46,7 @@ def _only_looks(inside: Sequence[Instruction]) -> bool:
         known.update(written(each))
         if _sees_others(each):
             has_looked = True
-        elif each.opcode in ("st", "red", "atom", "ld", "bar", "barrier") or not (written(each) or _is_harmless(each)):
+        elif each.opcode in _DOING_MORE or not (written(each) or each.opcode in _DOING_NOTHING):
             return False
     return has_looked
 
@@ -55,10 +58,6 @@ def _sees_others(instruction: Instruction) -> bool:
     added = instruction.operands[-1] if instruction.operands else None
     is_nothing = isinstance(added, Immediate) and added.value == 0
     return instruction.opcode == "atom" and instruction.has("add", "or", "xor") and is_nothing
-
-
-def _is_harmless(instruction: Instruction) -> bool:
-    return instruction.opcode in _HARMLESS
 
 
 def _inside(code: Code, loop: Loop) -> list[Instruction]:
