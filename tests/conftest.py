@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # What a shell starts in the background ignores Ctrl-C, as do all that it starts; tests of Ctrl-C would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -23,6 +24,9 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 # The suite has a process for each core; linear algebra in threads beside these only waits for itself.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# How long an input takes to make says nothing where others use the same cores.
+settings.register_profile("shared cores", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared cores")
 
 import perfmodel as pm
 from perfmodel.device import Device, find_device
