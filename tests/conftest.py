@@ -24,15 +24,16 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 # The suite has a process for each core; linear algebra in threads beside these only waits for itself.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# How long an input takes to make says nothing where others use the same cores.
-settings.register_profile("shared cores", suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("shared cores")
 
 import perfmodel as pm
 from perfmodel.device import Device, find_device
 from perfmodel.measuring.campaign import work
 from perfmodel.measuring.isolation.child import as_timing
 from tests.browser import Page, browser, chromium
+
+# How long an input takes to make says nothing where others use the same cores.
+settings.register_profile("shared cores", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared cores")
 
 TESTS = Path(__file__).parent
 TIMED = frozenset(
