@@ -1,4 +1,4 @@
-"""CUDA kernels, compiled to PTX and emulated, compute what numpy computes, or are told to wait for others."""
+"""CUDA kernels, compiled to PTX and emulated, compute what numpy computes, and waits for other blocks are told."""
 
 from __future__ import annotations
 
