@@ -202,7 +202,7 @@ class Dataflow:
             for instruction in self.definitions.get(name, ()):
                 found.append(instruction)
                 if instruction.opcode == "ld" and instruction.has("param"):
-                    found += self._stored_parameters(instruction)
+                    found += self.stored_parameters(instruction)
             behind = tuple(dict.fromkeys(register for each in found for register in self._read[each]))
             self._known_behind[name] = tuple(found), behind
         return self._known_behind[name]
@@ -215,7 +215,7 @@ class Dataflow:
     def _read(self) -> dict[Instruction, tuple[str, ...]]:
         return {each: read(each) for block in self.flow.blocks for each in block.instructions}
 
-    def _stored_parameters(self, load: Instruction) -> list[Instruction]:
+    def stored_parameters(self, load: Instruction) -> list[Instruction]:
         """Returns the stores to the parameter of a call that a load reads."""
         address = address_of(load)
         if address is None or not isinstance(address.base, Symbol):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -126,22 +127,13 @@ class AccessAddresses:
         if len(found) > limit:
             found = [found[place] for place in np.linspace(0, len(found) - 1, limit).astype(int)]
         if self.noted.rows and len(found) < limit:
-            along = self._along
             rows = self.noted.rows[:: max(1, len(self.noted.rows) // limit)]
             known: Mask | None = None  # executions that follow each other mostly have the same lanes
             for mask, row in rows[:limit]:
                 if mask is not known:
-                    known, blocks, away = mask, self.lanes.block_of[mask.index], along[mask.index]
+                    known, blocks, away = mask, self.lanes.block_of[mask.index], self.noted.along[mask.within]
                 found.append((mask, row[blocks] + away))
         return found
-
-    @cached_property
-    def _along(self) -> Array:
-        if self.noted.layout is not None:
-            return np.tile(self.noted.layout, self.lanes.count)
-        strides = [stride or 0 for stride in self.noted.strides]
-        of_block = sum((s * i for s, i in zip(strides, self.lanes.items, strict=True)), start=np.int64(0))
-        return np.tile(np.broadcast_to(of_block, (self.lanes.per_block,)), self.lanes.count)
 
     def blocks_of_subgroups(self, width: int, size: int) -> float:
         """Returns how many blocks of so many bytes a sub-group touches in one execution, on average."""
@@ -252,7 +244,7 @@ class AccessAddresses:
                 elif len(patterns) > max(SEEN, MOSTLY * patterns.total()):
                     others.append(table)
                 else:
-                    patterns.update(row.tobytes() for row in table)
+                    patterns.update(table.view(np.dtype((np.void, table.itemsize * width)))[:, 0].tolist())
             tables = [np.frombuffer(b"".join(patterns), np.int64).reshape(-1, width), *others]
             counts = [np.fromiter(patterns.values(), np.int64), *(np.ones(len(table), np.int64) for table in others)]
             self._known_patterns[width, unit] = np.concatenate(tables), np.concatenate(counts)
@@ -327,17 +319,18 @@ class AccessAddresses:
     def _scattered_by_block(self) -> list[Array]:
         """The addresses, by emulated block, of executions that are not regular, and of those whose set of lanes
         occurs once."""
-        along, block_of = self._along, self.lanes.block_of
+        block_of = self.lanes.block_of
         found = [(mask.index, addresses) for mask, addresses in self.noted.scattered]
-        single = [(mask.index, rows[0]) for mask, rows in self._rows_by_mask if len(rows) == 1]
-        found += [(index, row[block_of[index]] + along[index]) for index, row in single]
+        single = [(mask, rows[0]) for mask, rows in self._rows_by_mask if len(rows) == 1]
+        found += [(mask.index, row[block_of[mask.index]] + self.noted.along[mask.within]) for mask, row in single]
         if not found:
             return [np.zeros(0, np.int64)] * self.lanes.count
         addresses = np.concatenate([own for _, own in found])
         blocks = np.concatenate([block_of[index] for index, _ in found])
         ends = np.cumsum(np.bincount(blocks, minlength=self.lanes.count))
         blocks = blocks.astype(np.min_scalar_type(self.lanes.count))  # few bits are sorted many times as fast
-        return np.split(addresses[np.argsort(blocks, kind="stable")], ends[:-1])
+        ordered = addresses[np.argsort(blocks, kind="stable")]
+        return [ordered[first:end] for first, end in pairwise([0, *ends.tolist()])]
 
     def _scattered_in(self, block: int) -> Iterator[Array]:
         """Yields the same of one emulated block, without those of all others."""
@@ -346,10 +339,9 @@ class AccessAddresses:
         for mask, addresses in self.noted.scattered:
             first, end = np.searchsorted(mask.index, (lanes.start, lanes.stop))
             yield addresses[first:end]
-        along = self._along[lanes]
         for mask, rows in self._rows_by_mask:
             if len(rows) == 1 and rows[0][block] != NOWHERE:
-                yield rows[0][block] + along[mask.active[lanes]]
+                yield rows[0][block] + self.noted.along[mask.active[lanes]]
 
     @cached_property
     def _rows_by_mask(self) -> list[tuple[Mask, Array]]:
@@ -420,8 +412,7 @@ class AccessAddresses:
     def _pattern(self, pattern: bytes) -> Region:
         """Returns the bytes that some lanes of a block touch, relative to the address of its thread at the origin."""
         if pattern not in self._known_regions:
-            along = self._along[: self.lanes.per_block]
-            self._known_regions[pattern] = region(along[np.frombuffer(pattern, bool)], self.noted.n_bytes)
+            self._known_regions[pattern] = region(self.noted.along[np.frombuffer(pattern, bool)], self.noted.n_bytes)
         return self._known_regions[pattern]
 
     @cached_property
@@ -475,4 +466,4 @@ def _shifted(found: Region, by: Array) -> Region:
 
 def _subgroups(lanes: Lanes, mask: Mask, width: int) -> Array:
     """Returns the number of each lane's sub-group."""
-    return lanes.block_of[mask.index] * (-(-lanes.per_block // width)) + lanes.in_block[mask.index] // width
+    return lanes.block_of[mask.index] * (-(-lanes.per_block // width)) + mask.within // width

@@ -183,9 +183,8 @@ class Purposes:
         def before(name: str) -> Iterator[str]:
             for definition in self.flow.definitions.get(name, ()):
                 if definition.opcode == "ld" and definition.has("param"):
-                    for source in self.flow.behind((name,)):
-                        if source.opcode == "st":
-                            yield from self._given(source)
+                    for store in self.flow.stored_parameters(definition):
+                        yield from self._given(store)
                 elif definition.opcode not in ACCESSING:
                     yield from self._given(definition)
 

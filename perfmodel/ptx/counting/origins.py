@@ -25,6 +25,8 @@ class Origins:
         self._variables_of: dict[Instruction, frozenset[str]] = {}
         self._arrays_of: dict[tuple[frozenset[Instruction], frozenset[Instruction]], frozenset[str]] = {}
         self._values_of: dict[Instruction, list[str]] = {}
+        self._loads_of: dict[tuple[str, ...], list[Instruction]] = {}
+        self._stores_of: dict[frozenset[str], frozenset[Instruction]] = {}
         self._stores = [
             each
             for block in emulation.code.flow.blocks
@@ -50,26 +52,37 @@ class Origins:
         Args:
             through: the stores to memory on the chip that were followed already.
         """
-        loads = [each for each in self.flow.behind(registers) if each.opcode in (*LOADS, "atom")]
         found: frozenset[str] = frozenset()
-        reached: list[Instruction] = []
-        for load in loads:
+        reached: frozenset[Instruction] = frozenset()
+        for load in self._loads(registers):
             noted = [] if load.has("param") else list(self.emulation.addresses.get(load, {}).values())
             found |= {each.name for each in noted if each.name}
             if any(each.space in _ON_CHIP for each in noted):
-                reached += [each for each in self._stores if each not in through and self._may_meet(load, each)]
+                reached |= self._stores_met(self._variables(load))
+        reached -= through
         if not reached:
             return found
-        more = frozenset(reached)
-        if (more, through) not in self._arrays_of:
-            stored = tuple({name for store in more for name in self._values(store)})
-            self._arrays_of[more, through] = self._arrays(stored, through | more)
-        return found | self._arrays_of[more, through]
+        if (reached, through) not in self._arrays_of:
+            stored = tuple({name for store in reached for name in self._values(store)})
+            self._arrays_of[reached, through] = self._arrays(stored, through | reached)
+        return found | self._arrays_of[reached, through]
 
-    def _may_meet(self, load: Instruction, store: Instruction) -> bool:
-        """Returns False where a load and a store are of different variables in memory on the chip."""
-        own, others = self._variables(load), self._variables(store)
-        return not own or not others or not own.isdisjoint(others)
+    def _loads(self, registers: tuple[str, ...]) -> list[Instruction]:
+        """Returns the loads that registers' values follow from."""
+        if registers not in self._loads_of:
+            behind = self.flow.behind(registers)
+            self._loads_of[registers] = [each for each in behind if each.opcode in (*LOADS, "atom")]
+        return self._loads_of[registers]
+
+    def _stores_met(self, variables: frozenset[str]) -> frozenset[Instruction]:
+        """Returns the stores that loads of some variables in memory on the chip may read, of any if these are none."""
+        if variables not in self._stores_of:
+            self._stores_of[variables] = frozenset(
+                store
+                for store in self._stores
+                if not variables or not (others := self._variables(store)) or not variables.isdisjoint(others)
+            )
+        return self._stores_of[variables]
 
     def _variables(self, access: Instruction) -> frozenset[str]:
         """Returns the variables whose addresses an access's address follows from."""

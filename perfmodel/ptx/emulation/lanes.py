@@ -70,6 +70,11 @@ class Mask:
         return np.flatnonzero(self.active)
 
     @cached_property
+    def within(self) -> NDArray[np.int64]:
+        """The numbers within their blocks of the lanes in `index`."""
+        return self.lanes.in_block[self.index]
+
+    @cached_property
     def by_block(self) -> NDArray[np.int64]:
         """The number of lanes of each block that take part."""
         return np.asarray(np.add.reduce(self.active.reshape(self.lanes.count, -1), axis=1, dtype=np.int64))
@@ -94,7 +99,7 @@ class Mask:
 
     def forget(self) -> None:
         """Gives back the memory of what follows from the mask, which is found again where it is needed."""
-        for name in ("index", "by_block", "firsts", "_warps"):
+        for name in ("index", "within", "by_block", "firsts", "_warps"):
             self.__dict__.pop(name, None)
 
     def where(self, condition: Any) -> Mask:

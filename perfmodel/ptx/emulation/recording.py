@@ -88,6 +88,8 @@ class Addresses:
             0 for an axis along which no two threads were seen.
         layout: where the threads of a block lie to each other, where that is not by strides but the same in all blocks,
             as of tiles whose rows are shared out over the threads of one axis; None otherwise.
+        along: the bytes from the thread at the origin to each lane of a block, by strides or layout; None before the
+            first execution.
         rows: for each execution at regular addresses, its lanes and for each block where the thread at the origin would
             access.
         series: likewise for executions that follow each other and were not run: the lanes, the place of the one before,
@@ -112,7 +114,7 @@ class Addresses:
     beyond: int = 0
     is_thinned: bool = False
     _kept: int = 0
-    _along: Any = None
+    along: Any = None
     _laid: Any = None
 
     def add(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
@@ -135,7 +137,7 @@ class Addresses:
 
     def add_one(self, mask: Mask, address: int) -> NDArray[np.int64] | None:
         """Notes one execution at one address for all lanes, as `add` does."""
-        if self._along is None or self._along.any():
+        if self.along is None or self.along.any():
             return self.add(mask, np.full(mask.count, address))
         base = np.where(mask.by_block > 0, np.int64(address), NOWHERE)
         self._keep(mask, base)
@@ -167,28 +169,28 @@ class Addresses:
 
     def _regular(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Returns where each block's thread at the origin would access; None where blocks differ in more than that."""
-        if self._along is None:
+        if self.along is None:
             self._find_strides(mask, addresses)
         found = self._rest(mask, addresses)
         if found is None and None in self.strides and self._find_strides(mask, addresses):
             found = self._rest(mask, addresses)
         if found is None and self.lanes.count > 1 and self.is_regular:
-            before = self.layout, self._laid, self._along
+            before = self.layout, self._laid, self.along
             found = self._rest(mask, addresses) if self._find_layout(mask, addresses) else None
             if found is None:
-                self.layout, self._laid, self._along = before
+                self.layout, self._laid, self.along = before
         return found
 
     def _find_layout(self, mask: Mask, addresses: NDArray[np.int64]) -> bool:
         """Finds where threads lie to each other that have not been seen yet; returns whether there were any."""
         lanes = self.lanes
         active = mask.active.reshape(lanes.count, lanes.per_block)
-        full = np.zeros(lanes.total, np.int64)
-        full[mask.index] = addresses
-        addresses = full.reshape(active.shape)
+        full = np.zeros(active.shape, np.int64)
+        full[active] = addresses
+        addresses = full
         layout, laid = self.layout, self._laid
         if layout is None:
-            layout, laid = self._along[: lanes.per_block].copy(), np.zeros(lanes.per_block, bool)
+            layout, laid = self.along.copy(), np.zeros(lanes.per_block, bool)
             for before, _ in self.rows:
                 laid |= before.active.reshape(active.shape).any(axis=0)
         is_new = False
@@ -202,16 +204,16 @@ class Addresses:
             one = int(np.argmax(known))
             layout[new] = addresses[block, new] - (addresses[block, one] - layout[one])
             laid, is_new = laid | new, True
-        self.layout, self._laid, self._along = layout, laid, np.tile(layout, lanes.count)
+        self.layout, self._laid, self.along = layout, laid, layout
         return is_new
 
     def _rest(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
         taking, first, blocks = mask.firsts
         if len(first):  # most addresses that are not regular are seen to be by the last block's first and last lane
-            one, other = mask.index[first[-1]], mask.index[-1]
-            if addresses[-1] - addresses[first[-1]] != self._along[other] - self._along[one]:
+            one, other = mask.within[first[-1]], mask.within[-1]
+            if addresses[-1] - addresses[first[-1]] != self.along[other] - self.along[one]:
                 return None
-        rest = addresses - self._along[mask.index]
+        rest = addresses - self.along[mask.within]
         row = np.full(self.lanes.count, NOWHERE, np.int64)
         row[taking] = rest[first]
         return row if bool((rest == row[blocks]).all()) else None
@@ -220,21 +222,23 @@ class Addresses:
         """Finds strides along axes that have none yet from neighbours that take part; returns whether there were."""
         lanes = self.lanes
         is_open = [s is None and extent > 1 for s, extent in zip(self.strides, lanes.block, strict=True)]
-        if self._along is not None and self.layout is None and not any(is_open):
+        if self.along is not None and self.layout is None and not any(is_open):
             return False
-        full = np.zeros(lanes.total, np.int64)
-        full[mask.index] = addresses
+        active = mask.active.reshape(lanes.count, lanes.per_block)
+        full = np.zeros(active.shape, np.int64)
+        full[active] = addresses
         found, step = False, 1
         for axis, extent in enumerate(lanes.block):
             if is_open[axis]:
-                both = mask.active[:-step] & mask.active[step:] if step < lanes.total else np.zeros(0, bool)
-                both = both & (np.tile(lanes.items[axis], lanes.count)[: len(both)] < extent - 1)
-                both = both & (lanes.block_of[: len(both)] == lanes.block_of[step:])
-                if both.any():
-                    place = int(np.argmax(both))
-                    self.strides[axis] = int(full[place + step] - full[place])
-                    found = True
+                neighbours = lanes.items[axis][:-step] < extent - 1
+                for rows in (active[:1], active):  # mostly the first block has neighbours already
+                    both = rows[:, :-step] & rows[:, step:] & neighbours
+                    if both.any():
+                        block, place = divmod(int(np.argmax(both)), both.shape[1])
+                        self.strides[axis] = int(full[block, place + step] - full[block, place])
+                        found = True
+                        break
             step *= extent
         along = sum(((s or 0) * items for s, items in zip(self.strides, lanes.items, strict=True)), start=np.int64(0))
-        self._along = np.tile(np.broadcast_to(along, (lanes.per_block,)), lanes.count)
+        self.along = np.broadcast_to(along, (lanes.per_block,))
         return found

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
+from perfmodel.basics.graphs import reached
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Loop
 from perfmodel.ptx.dataflow import LOADS, read, registers_in, written
@@ -32,7 +32,7 @@ from perfmodel.ptx.syntax import Instruction, Special
 LONG = 16
 """A block whose longest loop has fewer iterations does not stand out."""
 SHORT = 8
-"""Loops that are about to do fewer iterations are run to their end."""
+"""Loops that are about to do fewer iterations are run to their end, where lanes may come to another one behind."""
 MORE = 2
 """A block stands out whose longest loop is so many times as long as that of most blocks."""
 KNOWN = 2
@@ -73,9 +73,11 @@ def longest_blocks(code: Code, launch: Launch, budget: float = 1.0) -> tuple[int
         machine = Machine(code, launch, _SomeLanes(launch, threads, blocks), WARP, deciding, has_notes=False)
         execution = Execution(machine, MOST_STEPS)
         scout = execution.skipper = _Scout(deciding, execution, tests, left_s)
-        with suppress(EmulationError):
+        try:
             execution.run()
-            lengths.append((blocks, scout.lengths.reshape(len(blocks), -1).max(axis=1)))
+        except EmulationError:  # other chunks would take as long
+            break
+        lengths.append((blocks, scout.lengths.reshape(len(blocks), -1).max(axis=1)))
         left_s -= execution.nominal_s + scout.loading_s
         if left_s < 0:
             break
@@ -173,7 +175,7 @@ class _Deciding(Deciding):
 
 
 class _Scout(Skipper):
-    """Ends lanes in long loops, once they have shown how long these are.
+    """Ends lanes in long loops, once they have shown how long these are, and where no more such loop is to come.
 
     Attributes:
         lengths: the iterations of each lane's longest loop.
@@ -187,6 +189,10 @@ class _Scout(Skipper):
         self.lengths = np.zeros(total, np.int64)
         self._met = {header: np.zeros(total, np.int64) for header in tests}
         self._before = {header: np.zeros(total, np.int64) for header in tests}
+        is_met_once = all(len(deciding.code.flow.around(header)) == 1 for header in tests)
+        self._least = 1 if len(tests) == 1 and is_met_once else SHORT
+        before = deciding.code.flow.predecessors
+        self._before_tests = reached(tests, lambda number: before[number])
         self.loading_s = 0.0
         self._loads = {
             block.number: sum(each.opcode in LOADS and each in deciding.instructions for each in block.instructions)
@@ -197,21 +203,25 @@ class _Scout(Skipper):
         self.loading_s += LOAD_S * mask.count * self._loads[block]
         if self.execution.run_s + self.loading_s > self.most_s:
             raise EmulationError("blocks take too long to be looked at all")
+        if block not in self._before_tests:
+            self.execution.end(mask)
         if block not in self.tests:
             return
         met, before, test = self._met[block], self._before[block], self.tests[block]
-        met[mask.active] += 1
-        np.maximum(self.lengths, met, out=self.lengths, where=mask.active)
-        if int(met.max()) == 1:  # what the test compares is not yet there
+        lanes = mask.index
+        now = met[lanes] + 1
+        met[lanes] = now
+        self.lengths[lanes] = np.maximum(self.lengths[lanes], now)
+        if int(now.max()) < KNOWN:  # what the test compares is not yet there
             return
-        apart = self.apart(self.sides(test))
-        lanes = np.flatnonzero(mask.active & (met > KNOWN))
-        left = turns_until(test, apart[lanes], apart[lanes] - before[lanes])
-        before[mask.active] = apart[mask.active]
-        is_long = (left >= SHORT) & (left < NEVER)
+        apart = self.apart(self.sides(test))[lanes]
+        is_known = now > KNOWN
+        left = np.where(is_known, turns_until(test, apart, apart - before[lanes]), 0)
+        before[lanes] = apart
+        is_long = (left >= self._least) & (left < NEVER)
         if is_long.any():
             lanes = lanes[is_long]
-            self.lengths[lanes] = np.maximum(self.lengths[lanes], met[lanes] + left[is_long])
+            self.lengths[lanes] = np.maximum(self.lengths[lanes], now[is_long] + left[is_long])
             ends = np.zeros_like(mask.active)
             ends[lanes] = True
             self.execution.end(Mask(self.machine.lanes, ends))
