@@ -356,6 +356,7 @@ class OpenCLProgram(DeclaredProgram):
     def _twin(self) -> OpenCLProgram:
         """Returns the same program, to be counted in another way."""
         twin = copy(self)
+        twin.contents = self.contents
         twin._counts, twin.samples, twin.touched_at = {}, {}, {}
         return twin
 

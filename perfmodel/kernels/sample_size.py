@@ -22,6 +22,9 @@ ENOUGH = 0.05
 MOST_SECONDS = 0.3
 """A sample that takes longer is not followed by a larger one, with the usual budget; at the nominal speed of emulation,
 so that a kernel has the same counts however busy the machine is."""
+IN_DOUBT = 0.2
+MOST_IN_DOUBT = 0.6
+"""The same of a sample whose relative standard error is larger than `IN_DOUBT`."""
 FEW = 4
 """So many parts are looked at first where not all loops can be cut short, and no more if they take `MOST_SECONDS`."""
 
@@ -52,7 +55,9 @@ def large_enough(
         if nominal_s(found) >= budget * MOST_SECONDS:
             return found
     parts, found = SAMPLES, emulated(SAMPLES)
-    while is_sample and nominal_s(found) < budget * MOST_SECONDS and relative_error(work_of(found)) > ENOUGH:
+    while is_sample and (error := relative_error(work_of(found))) > ENOUGH:
+        if nominal_s(found) >= budget * (MOST_IN_DOUBT if error > IN_DOUBT else MOST_SECONDS):
+            break
         parts, before = MORE * parts, len(work_of(found))
         found = emulated(parts)
         if len(work_of(found)) <= before:  # these are all groups

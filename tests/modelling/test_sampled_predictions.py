@@ -78,3 +78,9 @@ def test_arrays_of_sizes_have_a_standard_error_each(calibration: pm.Calibration)
     found = predict(calibration, observed, {"n": [N // 2, N]})
     assert found.sampling.shape == (2,)
     assert found.sampling[1] == pytest.approx(float(predict(calibration, observed, {}).sampling))
+
+
+def test_the_usual_budget_changes_nothing_of_an_observed_kernel() -> None:
+    kernel, arrays = rows(0)
+    observed, h200 = kernel.as_observed(arrays), pm.Calibration.shipped(device="H200")
+    assert h200.predict(observed.with_budget(1)) == h200.predict(observed)

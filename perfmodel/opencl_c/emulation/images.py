@@ -1,4 +1,4 @@
-"""Images are read and written here: addressing, filtering, and what their channels can hold (OpenCL 1.2, chapter 8).
+"""Images are read and written here (OpenCL 1.2, chapter 8).
 
 A pixel takes as many bytes as its channels have, and rows lie one after the other.
 """
@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import KernelError
+from perfmodel.basics.image_sampling import ADDRESSING, LINEAR, Floats, Pixels, along_axis, corners, layer_of
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.batch_context import Context
@@ -22,10 +21,6 @@ from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 from perfmodel.opencl_c.emulation.memory import Buffer, Copied
 from perfmodel.opencl_c.types import CHAR, FLOAT, HALF, INT, SHORT, UCHAR, UINT, USHORT, Scalar, Vector
 from perfmodel.opencl_c.types import Image as ImageType
-
-_NORMALIZED, _LINEAR = 1, 0x20
-_CLAMP_TO_EDGE, _CLAMP, _REPEAT, _MIRRORED = 2, 4, 6, 8
-_ADDRESSING = 0xE
 
 _ORDERS = {"r": 0x10B0, "rg": 0x10B2, "rgba": 0x10B5}
 _CHANNELS = {
@@ -43,7 +38,6 @@ _CHANNELS = {
     ("f4", False): 0x10DE,
 }
 _STORED = {scalar.dtype: scalar for scalar in (CHAR, SHORT, INT, UCHAR, USHORT, UINT, HALF, FLOAT)}
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -77,48 +71,26 @@ class ImageBuffer(Buffer):
                 f"image {name!r} is a {type_.name}; give an array with {type_.axes} axes, and one of 1, 2 or 4 "
                 "channels behind them, of whole numbers or floats of up to 32 bits"
             )
-        self.type, self.sizes, self.channels, self.dtype = type_, tuple(shape[::-1]), channels, array.dtype
-        self.normalized = image.normalized
-        is_float = image.normalized or array.dtype.kind == "f"
-        self.scalar: Scalar = FLOAT if is_float else INT if array.dtype.kind == "i" else UINT
+        self.type = type_
+        self.form = Pixels(tuple(shape[::-1]), channels, array.dtype, image.normalized)
         stored = _STORED[array.dtype.name]
         self.pixel: Scalar | Vector = stored if channels == 1 else Vector(stored, channels)
         self.element = stored.size
-        super().__init__(name, number, prod(shape) * self.pixel.size, Copied(np.ravel(array).view(np.uint8)))
-
-    def as_read(self, channels: Values) -> Values:
-        """Returns the four numbers that pixels are read as, which have an axis in front like their channels."""
-        pixels = np.zeros((4, *channels.shape[1:]), self.scalar.numpy)
-        pixels[3] = 1
-        if self.normalized:
-            most = np.float32(np.iinfo(self.dtype).max)
-            channels = np.asarray(np.maximum(channels.astype(np.float32) / most, -1))
-        pixels[: self.channels] = channels
-        return pixels
-
-    def held(self, values: Values) -> Values:
-        """Returns what the channels make of values that are written."""
-        if self.normalized:
-            limits = np.iinfo(self.dtype)
-            least = -1 if limits.min else 0
-            values = np.nan_to_num(np.rint(np.clip(values, least, 1) * np.float32(limits.max)))
-        elif self.dtype.kind != "f":
-            limits = np.iinfo(self.dtype)
-            values = np.clip(values, limits.min, limits.max)
-        return values.astype(self.dtype)
+        super().__init__(name, number, self.form.count * self.pixel.size, Copied(np.ravel(array).view(np.uint8)))
 
     def pixels(self) -> NDArray[Any]:
         """Returns what memory holds, a row of channels for each pixel."""
-        return self.data[: self.size].view(self.dtype).reshape(-1, self.channels)
+        return self.data[: self.size].view(self.form.dtype).reshape(-1, self.form.channels)
 
     def contents(self) -> NDArray[Any]:
         """Returns the pixels as they were given."""
-        shape = self.sizes[::-1] if self.channels == 1 else (*self.sizes[::-1], self.channels)
+        axes, channels = self.form.sizes[::-1], self.form.channels
+        shape = axes if channels == 1 else (*axes, channels)
         return self.pixels().copy().reshape(shape)
 
     def property(self, function: str) -> Any:
         """Returns what ``get_image_width`` and its like say."""
-        width, *others = self.sizes
+        width, *others = self.form.sizes
         height, depth = (*others, 1, 1)[:2]
         match function:
             case "get_image_width":
@@ -128,13 +100,13 @@ class ImageBuffer(Buffer):
             case "get_image_depth":
                 return np.int32(depth)
             case "get_image_array_size":
-                return np.uint64(self.sizes[-1])
+                return np.uint64(self.form.sizes[-1])
             case "get_image_dim":
                 sizes = [width, height] if self.type.axes - self.type.is_array == 2 else [width, height, depth, 0]
                 return np.array(sizes, np.int32)[:, np.newaxis]
             case "get_image_channel_order":
-                return np.int32(_ORDERS["rgba"[: self.channels]])
-        return np.int32(_CHANNELS[self.dtype.str[1:], self.normalized])
+                return np.int32(_ORDERS["rgba"[: self.form.channels]])
+        return np.int32(_CHANNELS[self.form.dtype.str[1:], self.form.is_normalized])
 
 
 class ImageHandler(Handler):
@@ -157,26 +129,27 @@ class ImageHandler(Handler):
         del self.image
 
     def read(self, mask: Mask, coordinates: Values, sampler: Values) -> Values:
-        rows = self._rows(coordinates)
-        mode = int(np.ravel(sampler)[0])
-        is_float = rows.dtype.kind == "f"
-        places = [
-            self._along(axis, row, mode, is_float, bool(mode & _LINEAR) and not self._is_layer(axis))
-            for axis, row in enumerate(rows)
-        ]
-        found = self._pixels(mask, [axis[0] for axis in places], mode)
-        if mode & _LINEAR:
-            found = self._filtered(places, found, mode)
+        flags, form = int(np.ravel(sampler)[0]), self.image.form
+        places = []
+        for axis, (row, size) in enumerate(zip(self._rows(coordinates), form.sizes, strict=True)):
+            if self.image.type.is_array and axis == self.image.type.axes - 1:
+                layer = layer_of(row, size)
+                places.append((layer, layer, np.zeros(len(row))))
+            else:
+                places.append(along_axis(row, size, flags, bool(flags & LINEAR)))
+        found = self._pixels(mask, [axis[0] for axis in places], flags)
+        if flags & LINEAR:
+            found = self._filtered(places, found)
         return self._typed(found)
 
     def write(self, mask: Mask, value: Values, coordinates: Values) -> None:
-        rows = [row.astype(np.int64) for row in self._rows(coordinates)]
-        pixels = np.zeros((self.image.channels, self.context.layout.lanes), self.dtype)
+        rows, form = [row.astype(np.int64) for row in self._rows(coordinates)], self.image.form
+        pixels = np.zeros((form.channels, self.context.layout.lanes), self.dtype)
         values = value if value.ndim == 2 else np.atleast_1d(value)[np.newaxis]
-        channels = min(self.image.channels, len(values))
-        pixels[:channels] = self.image.held(values[:channels])
+        channels = min(form.channels, len(values))
+        pixels[:channels] = form.held(values[:channels])
         # What is written outside of an image changes nothing.
-        inside = np.broadcast_to(self._is_inside(rows), (self.context.layout.lanes,)) & mask.bits
+        inside = np.broadcast_to(form.is_inside(rows), (self.context.layout.lanes,)) & mask.bits
         if not inside.any():
             return
         if not inside[mask.lanes].all():
@@ -188,93 +161,25 @@ class ImageHandler(Handler):
         rows = coordinates if coordinates.ndim == 2 else np.atleast_1d(coordinates)[np.newaxis]
         return np.broadcast_to(rows[: self.image.type.axes], (self.image.type.axes, lanes))
 
-    def _is_layer(self, axis: int) -> bool:
-        return self.image.type.is_array and axis == self.image.type.axes - 1
-
-    # --- one axis
-
-    def _along(
-        self, axis: int, row: Values, mode: int, is_float: bool, is_linear: bool
-    ) -> tuple[Integers, Integers, Floats]:
-        """Returns the pixels along one axis between which a coordinate lies, and the share of the second one."""
-        size = self.image.sizes[axis]
-        none = np.zeros(len(row))
-        if self._is_layer(axis):
-            layer = np.clip(np.rint(row).astype(np.int64), 0, size - 1)
-            return layer, layer, none
-        if not is_float:
-            at = self._addressed(row.astype(np.int64), size, mode)
-            return at, at, none
-        u = row.astype(np.float64)
-        addressing = mode & _ADDRESSING
-        if mode & _NORMALIZED:
-            if addressing == _REPEAT:
-                u = (u - np.floor(u)) * size
-            elif addressing == _MIRRORED:
-                u = np.abs(u - 2 * np.rint(0.5 * u)) * size
-            else:
-                u = u * size
-        u = np.nan_to_num(u)
-        if not is_linear:
-            first = self._addressed(np.floor(u).astype(np.int64), size, mode)
-            return first, first, none
-        first = np.floor(u - 0.5).astype(np.int64)
-        share = u - 0.5 - first
-        return self._addressed(first, size, mode), self._addressed(first + 1, size, mode), share
-
-    def _addressed(self, at: Integers, size: int, mode: int) -> Integers:
-        match mode & _ADDRESSING:
-            case 2:  # to the edge
-                return np.clip(at, 0, size - 1)
-            case 4:  # the border's pixels lie just outside
-                return np.clip(at, -1, size)
-            case 6:
-                return at % size
-            case 8:
-                return np.clip(at, 0, size - 1)
-        return at
-
-    # --- pixels
-
-    def _is_inside(self, places: Sequence[Integers]) -> NDArray[np.bool_]:
-        inside = np.ones(len(places[0]), bool)
-        for at, size in zip(places, self.image.sizes, strict=True):
-            inside &= (at >= 0) & (at < size)
-        return inside
-
     def _addresses_of(self, places: Sequence[Integers]) -> Integers:
-        index, apart = np.zeros(len(places[0]), np.int64), 1
-        for at, size in zip(places, self.image.sizes, strict=True):
-            index, apart = index + at * apart, apart * size
-        return np.asarray(self.image.origin + index * self.bytes)
+        return np.asarray(self.image.origin + self.image.form.numbers_of(places) * self.bytes)
 
-    def _pixels(self, mask: Mask, places: list[Integers], mode: int) -> Values:
-        inside = self._is_inside(places)
-        near = [np.clip(at, 0, size - 1) for at, size in zip(places, self.image.sizes, strict=True)]
-        addresses = self._addresses_of(near)
-        if not mode & _ADDRESSING:  # nothing says what is there
+    def _pixels(self, mask: Mask, places: list[Integers], flags: int) -> Values:
+        form = self.image.form
+        inside, addresses = form.is_inside(places), self._addresses_of(form.near(places))
+        if not flags & ADDRESSING:  # nothing says what is there
             addresses = np.where(inside, addresses, self.image.origin + self.image.size)
         found = np.asarray(super().load(mask, addresses))
-        return self._bordered(self.image.as_read(found if self.is_vector else np.atleast_1d(found)[np.newaxis]), inside)
+        return form.bordered(form.as_read(found if self.is_vector else np.atleast_1d(found)[np.newaxis]), inside)
 
-    def _bordered(self, pixels: Values, inside: NDArray[np.bool_]) -> Values:
-        border = np.zeros((4, 1), pixels.dtype)
-        border[3] = self.image.channels != 4
-        return np.where(inside, pixels, border)
-
-    def _filtered(self, places: list[tuple[Integers, Integers, Floats]], nearest: Values, mode: int) -> Values:
+    def _filtered(self, places: list[tuple[Integers, Integers, Floats]], nearest: Values) -> Values:
         """Returns the mean of the pixels around, by how near they are; only the first one counts as an access."""
-        total = np.zeros(nearest.shape)
-        for corner in product((0, 1), repeat=len(places)):
-            at = [axis[1] if side else axis[0] for axis, side in zip(places, corner, strict=True)]
-            near = [np.clip(one, 0, size - 1) for one, size in zip(at, self.image.sizes, strict=True)]
-            offsets = self._addresses_of(near) - self.image.origin
-            self.image.ensure(offsets)
-            weight = np.ones(len(at[0]))
-            for axis, side in zip(places, corner, strict=True):
-                weight = weight * (axis[2] if side else 1 - axis[2])
-            pixels = self.image.as_read(self.image.pixels()[offsets // self.bytes].T)
-            total += weight * self._bordered(pixels, self._is_inside(at))
+        total, form = np.zeros(nearest.shape), self.image.form
+        for at, weight in corners(places):
+            numbers = form.numbers_of(form.near(at))
+            self.image.ensure(numbers * self.bytes)
+            pixels = form.as_read(self.image.pixels()[numbers].T)
+            total += weight * form.bordered(pixels, form.is_inside(at))
         return total
 
     def _typed(self, pixels: Values) -> Values:

@@ -1,0 +1,162 @@
+"""Says which pixels coordinates in an image name, and what they are read as (OpenCL 1.2, chapter 8; CUDA C++ Programming
+Guide, texture fetching).
+
+Flags of samplers are numbered as OpenCL C numbers them: ``CLK_ADDRESS_CLAMP | CLK_FILTER_LINEAR``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+NORMALIZED, LINEAR, ADDRESSING = 1, 0x20, 0xE
+CLAMP_TO_EDGE, CLAMP, REPEAT, MIRRORED = 2, 4, 6, 8
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """The form of an image's pixels, which lie row by row.
+
+    Attributes:
+        sizes: of its axes, the width first.
+        channels: of a pixel: 1, 2 or 4.
+        dtype: of a channel.
+        is_normalized: whether whole numbers stand for floats from 0 (or -1) to 1.
+    """
+
+    sizes: tuple[int, ...]
+    channels: int
+    dtype: np.dtype[Any]
+    is_normalized: bool = False
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of a pixel."""
+        return self.channels * self.dtype.itemsize
+
+    @property
+    def count(self) -> int:
+        return prod(self.sizes)
+
+    @cached_property
+    def numbers(self) -> np.dtype[Any]:
+        """The type of the numbers that pixels are read as."""
+        is_float = self.is_normalized or self.dtype.kind == "f"
+        return np.dtype(np.float32 if is_float else f"{self.dtype.kind}4")
+
+    def as_read(self, channels: NDArray[Any]) -> NDArray[Any]:
+        """Returns the four numbers that pixels are read as, which have an axis in front like their channels."""
+        pixels = np.zeros((4, *channels.shape[1:]), self.numbers)
+        pixels[3] = 1
+        if self.is_normalized:
+            most = np.float32(np.iinfo(self.dtype).max)
+            channels = np.asarray(np.maximum(channels.astype(np.float32) / most, -1))
+        pixels[: self.channels] = channels
+        return pixels
+
+    def held(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Returns what the channels make of values that are written."""
+        if self.is_normalized:
+            limits = np.iinfo(self.dtype)
+            least = -1 if limits.min else 0
+            values = np.nan_to_num(np.rint(np.clip(values, least, 1) * np.float32(limits.max)))
+        elif self.dtype.kind != "f":
+            limits = np.iinfo(self.dtype)
+            values = np.clip(values, limits.min, limits.max)
+        return values.astype(self.dtype)
+
+    def bordered(self, pixels: NDArray[Any], inside: NDArray[np.bool_]) -> NDArray[Any]:
+        """Returns pixels with those that are not inside of the image replaced by its border."""
+        border = np.zeros((4, 1), pixels.dtype)
+        border[3] = self.channels != 4
+        return np.where(inside, pixels, border)
+
+    def is_inside(self, places: Sequence[Integers]) -> NDArray[np.bool_]:
+        """Returns whether places, by axis, are in the image."""
+        inside = np.ones(len(places[0]), bool)
+        for at, size in zip(places, self.sizes, strict=True):
+            inside &= (at >= 0) & (at < size)
+        return inside
+
+    def numbers_of(self, places: Sequence[Integers]) -> Integers:
+        """Returns the numbers of pixels in their order, by their places along the axes."""
+        index, apart = np.zeros(len(places[0]), np.int64), 1
+        for at, size in zip(places, self.sizes, strict=True):
+            index, apart = index + at * apart, apart * size
+        return index
+
+    def near(self, places: Sequence[Integers]) -> list[Integers]:
+        """Returns the places in the image that are nearest to some."""
+        return [np.clip(at, 0, size - 1) for at, size in zip(places, self.sizes, strict=True)]
+
+
+def layer_of(coordinates: NDArray[Any], size: int) -> Integers:
+    """Returns the layers of an array of images that coordinates name."""
+    return np.clip(np.rint(coordinates).astype(np.int64), 0, size - 1)
+
+
+def along_axis(
+    coordinates: NDArray[Any], size: int, flags: int, is_linear: bool
+) -> tuple[Integers, Integers, Floats]:
+    """Returns the pixels along one axis between which coordinates lie, and the share of the second one.
+
+    Args:
+        coordinates: whole numbers, or floats.
+        flags: of the sampler.
+        is_linear: whether pixels are mixed along this axis, by how near they are.
+    """
+    none = np.zeros(len(coordinates))
+    if coordinates.dtype.kind != "f":
+        at = addressed(coordinates.astype(np.int64), size, flags)
+        return at, at, none
+    u = coordinates.astype(np.float64)
+    if flags & NORMALIZED:
+        match flags & ADDRESSING:
+            case 6:  # repeated
+                u = (u - np.floor(u)) * size
+            case 8:  # mirrored
+                u = np.abs(u - 2 * np.rint(0.5 * u)) * size
+            case _:
+                u = u * size
+    u = np.nan_to_num(u)
+    if not is_linear:
+        first = addressed(np.floor(u).astype(np.int64), size, flags)
+        return first, first, none
+    first = np.floor(u - 0.5).astype(np.int64)
+    share = u - 0.5 - first
+    return addressed(first, size, flags), addressed(first + 1, size, flags), share
+
+
+def addressed(at: Integers, size: int, flags: int) -> Integers:
+    """Returns the pixels along one axis that stand for some, which may lie outside."""
+    match flags & ADDRESSING:
+        case 2 | 8:  # to the edge; mirrored, they were brought inside before
+            return np.clip(at, 0, size - 1)
+        case 4:  # the border's pixels lie just outside
+            return np.clip(at, -1, size)
+        case 6:  # repeated
+            return at % size
+    return at
+
+
+def corners(places: Sequence[tuple[Integers, Integers, Floats]]) -> Iterator[tuple[list[Integers], Floats]]:
+    """Yields the pixels around coordinates, by their places along the axes, with the share that each has in the mean.
+
+    Args:
+        places: for each axis what `along_axis` says.
+    """
+    for corner in product((0, 1), repeat=len(places)):
+        weight = np.ones(len(places[0][0]))
+        for (_, _, share), side in zip(places, corner, strict=True):
+            weight = weight * (share if side else 1 - share)
+        yield [axis[side] for axis, side in zip(places, corner, strict=True)], weight
