@@ -1,5 +1,4 @@
-"""Says which pixels coordinates in an image name, and what they are read as (OpenCL 1.2, chapter 8; CUDA C++ Programming
-Guide, texture fetching).
+"""Says which pixels coordinates in an image name, and what they are read as (OpenCL 1.2, chapter 8).
 
 Flags of samplers are numbered as OpenCL C numbers them: ``CLK_ADDRESS_CLAMP | CLK_FILTER_LINEAR``.
 """
@@ -90,10 +89,8 @@ class Pixels:
 
     def numbers_of(self, places: Sequence[Integers]) -> Integers:
         """Returns the numbers of pixels in their order, by their places along the axes."""
-        index, apart = np.zeros(len(places[0]), np.int64), 1
-        for at, size in zip(places, self.sizes, strict=True):
-            index, apart = index + at * apart, apart * size
-        return index
+        apart = [prod(self.sizes[:axis]) for axis in range(len(self.sizes))]
+        return np.asarray(sum(at * step for at, step in zip(places, apart, strict=True)), np.int64)
 
     def near(self, places: Sequence[Integers]) -> list[Integers]:
         """Returns the places in the image that are nearest to some."""
@@ -102,12 +99,11 @@ class Pixels:
 
 def layer_of(coordinates: NDArray[Any], size: int) -> Integers:
     """Returns the layers of an array of images that coordinates name."""
-    return np.clip(np.rint(coordinates).astype(np.int64), 0, size - 1)
+    layers: Integers = np.rint(coordinates).astype(np.int64)
+    return np.minimum(np.maximum(layers, 0), size - 1)
 
 
-def along_axis(
-    coordinates: NDArray[Any], size: int, flags: int, is_linear: bool
-) -> tuple[Integers, Integers, Floats]:
+def along_axis(coordinates: NDArray[Any], size: int, flags: int, is_linear: bool) -> tuple[Integers, Integers, Floats]:
     """Returns the pixels along one axis between which coordinates lie, and the share of the second one.
 
     Args:
@@ -159,4 +155,4 @@ def corners(places: Sequence[tuple[Integers, Integers, Floats]]) -> Iterator[tup
         weight = np.ones(len(places[0][0]))
         for (_, _, share), side in zip(places, corner, strict=True):
             weight = weight * (share if side else 1 - share)
-        yield [axis[side] for axis, side in zip(places, corner, strict=True)], weight
+        yield [second if side else first for (first, second, _), side in zip(places, corner, strict=True)], weight

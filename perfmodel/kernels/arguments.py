@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, nearest
+from perfmodel.basics.image_sampling import Pixels
 
 C_TYPES = {
     "int8": "char",
@@ -61,12 +62,20 @@ class Image(Array):
         channels: of a pixel: 1, 2 or 4.
         normalized: whether whole numbers stand for floats from 0 (or -1) to 1.
         form: its type in the source, such as ``image2d_t``.
+        flags: how it is read where no sampler says it, as those of a `Sampler`.
     """
 
     sizes: tuple[int | str, ...] = ()
     channels: int = 4
     normalized: bool = False
     form: str = "image2d_t"
+    flags: int = 0
+
+    @property
+    def pixels(self) -> Pixels:
+        """The form of the pixels of a launch's image."""
+        sizes = tuple(int(size) for size in self.sizes)
+        return Pixels(sizes, self.channels, np.dtype(self.dtype), self.normalized)
 
     @property
     def pixel_bytes(self) -> int:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from perfmodel.kernels.arguments import Image
+
 
 @dataclass(frozen=True)
 class ArrayContents:
@@ -26,6 +28,7 @@ class ArrayContents:
         kind: ``random``, ``zeros`` or ``file``; "" if only the extent is said.
         bounds: of random numbers: from the first up to, but without, the second; empty for the usual ones.
         array: what a file holds.
+        image: the image that it is, for a texture or surface.
     """
 
     extent: str
@@ -33,6 +36,7 @@ class ArrayContents:
     kind: str = ""
     bounds: tuple[float, ...] = ()
     array: NDArray[Any] | None = None
+    image: Image | None = None
 
     def elements(self, item_bytes: int) -> str:
         """Returns the extent in elements of the argument, of so many bytes each."""
@@ -66,6 +70,11 @@ def said_of_array(what: str, text: str, folder: Path = Path()) -> ArrayContents:
     import numpy as np  # slow to import
 
     kind, *parts = text.split(":")
+    if kind == "image":
+        from perfmodel.kernels.image_words import texture_argument  # slow to import
+
+        image = texture_argument(what, text)
+        return ArrayContents(extent=str(image.extent), dtype=np.dtype(image.dtype), image=image)
     if kind in ("random", "zeros"):
         if len(parts) not in ((2, 4) if kind == "random" else (2,)):
             raise KernelError(f"{what}={text} is not understood; write {ARRAY_WORDS}")

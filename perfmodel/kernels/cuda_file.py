@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.errors import KernelError, PerfmodelWarning, SourceError
-from perfmodel.kernels.arguments import Argument, Array, Derived, Scalar, Struct, check_known
+from perfmodel.kernels.arguments import Argument, Array, Derived, Image, Scalar, Struct, check_known
 from perfmodel.kernels.array_contents import ArrayContents, said_of_array
 from perfmodel.kernels.cuda_declarations import full_name
 from perfmodel.kernels.cuda_host import is_never_read, is_of_a_library
@@ -95,6 +95,8 @@ class CompiledKernel:
         """Returns the number of elements of an array of which something is said, or the array, where that has a type
         and the source has none."""
         words = self.words
+        if said.image is not None:
+            return replace(said.image, name=name)
         if name not in words or said.dtype is None or said.dtype.kind not in "iuf":
             return said.elements(self.item_bytes(name))
         return Array(name, said.dtype.name, said.elements(said.dtype.itemsize))
@@ -135,7 +137,8 @@ class CompiledKernel:
         if not isinstance(said, Mapping):
             return PtxProgram(*launch, list(said), shared, assumptions)
         arrays = {name: said_of_array(repr(name), str(said[name])) for name in said if self._is_in_words(name, said)}
-        elements = {**said, **{name: self.sized(name, each) for name, each in arrays.items()}}
+        images = {name: said_of_array(name, each) for name, each in said.items() if is_image(each)}
+        elements = {**said, **{name: self.sized(name, each) for name, each in (arrays | images).items()}}
         extents = [*axes_of("grid", self.name, grid), *axes_of("block", self.name, block)]
         sizes = names_in([*extents, shared, assumptions])
         return PtxProgram(*launch, declared_arguments(self, elements, sizes), shared, assumptions, arrays)
@@ -270,7 +273,8 @@ def declared_arguments(
             raise KernelError(_no_whole(structs[name]))
         if name not in kernel.pointers:
             raise KernelError(f"argument {name!r} of kernel {kernel.name!r} is no array; give its value, as {name}=…")
-        check_elements(kernel.name, name, extent)
+        if not isinstance(extent, Image):
+            check_elements(kernel.name, name, extent)
         plain[name] = extent  # type: ignore[assignment]
     found: list[Argument | Derived] = []
     sizes = [*sizes, *names_in([each.extent if isinstance(each, Array) else each for each in extents.values()])]
@@ -281,6 +285,11 @@ def declared_arguments(
         else:
             found.append(_argument(kernel.name, parameter, each, plain.get(each.name)))
     return found
+
+
+def is_image(said: object) -> bool:
+    """Returns whether words say an image, as of a texture."""
+    return isinstance(said, str) and said.startswith("image:")
 
 
 def _no_whole(struct: StructWords) -> str:
@@ -294,7 +303,7 @@ def _no_whole(struct: StructWords) -> str:
 
 
 def _argument(
-    kernel: str, parameter: Parameter, declared: DeclaredArgument, extent: Extent | None
+    kernel: str, parameter: Parameter, declared: DeclaredArgument, extent: Extent | Image | None
 ) -> Argument | Derived:
     if _is_pointer(declared, parameter):
         if extent is None:
@@ -302,6 +311,8 @@ def _argument(
                 f"kernel {kernel!r} needs the number of elements of its argument {declared.name!r}; give it in args, "
                 f"as {{{declared.name!r}: …}}"
             )
+        if isinstance(extent, Image):
+            return replace(extent, is_output=parameter.is_output)
         if extent in (0, "0"):
             return Derived(declared.name, "uint64", "0")
         dtype, times = _element(declared, parameter)

@@ -18,6 +18,7 @@ from perfmodel.kernels.arguments import (
     Argument,
     Array,
     Derived,
+    Image,
     LocalArray,
     Sampler,
     Scalar,
@@ -74,6 +75,11 @@ class DeclaredProgram(ABC):
             for each in (*self.declared, *self.declared_arrays)
             if isinstance(each, Array | LocalArray | Derived)
         }
+        self._image_sizes = {
+            each.name: [self._expression(f"size of image {each.name!r}", size) for size in each.sizes]
+            for each in self.declared
+            if isinstance(each, Image)
+        }
         self._shaping = frozenset(name for axis in shape for name in axis.names)
         self._extending = self._shaping.union(*(extent.names for extent in self._extents.values()))
         self._conditions = conditions_of(self.assumptions, f"assumption of kernel {self.name!r}", self.sizes)
@@ -110,6 +116,9 @@ class DeclaredProgram(ABC):
     def _bound(self, argument: Argument | Derived, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
         """Returns an argument in numbers."""
         match argument:
+            case Image():
+                sizes_of_axes = tuple(axis.at(sizes) for axis in self._image_sizes[argument.name])
+                return replace(argument, extent=self._extents[argument.name].at(sizes), sizes=sizes_of_axes)
             case Array():
                 return replace(argument, extent=self._extents[argument.name].at(sizes))
             case Sampler():
@@ -137,6 +146,8 @@ class DeclaredProgram(ABC):
         match argument:
             case Sampler():
                 return argument
+            case Image():
+                return replace(self._plain_array(argument), sizes=tuple(map(str, argument.sizes)))
             case LocalArray():
                 return replace(argument, n_bytes=str(argument.n_bytes).strip())
             case Struct():

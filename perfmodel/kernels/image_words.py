@@ -58,6 +58,38 @@ def image_argument(name: str, type_: ImageType, said: object, is_output: bool) -
     )
 
 
+def texture_argument(name: str, said: str) -> Image:
+    """Returns the image that words say of a texture or surface of CUDA, such as ``image:r:float32:n:n:linear``.
+
+    Behind the axes stands how a texture is read; what is not said is unnormalized coordinates, the nearest pixel, and
+    that of the edge outside.
+
+    Raises:
+        KernelError: for what is not understood.
+    """
+    word, *parts = [part.strip() for part in said.split(":")]
+    flags = [part for part in parts[2:] if part in FLAGS]
+    sizes = tuple(part for part in parts[2:] if part not in FLAGS)
+    is_known = word == "image" and len(parts) > 1 and parts[0] in CHANNELS and parts[1] in NUMBERS
+    if not is_known or not 1 <= len(sizes) <= len(AXES):
+        form = ":".join(["image", "|".join(CHANNELS), "DTYPE", *AXES[:2]])
+        raise KernelError(
+            f"argument {name!r} is said to be {said!r:.60}; write {form}, with DTYPE one of {', '.join(NUMBERS)}, and "
+            f"how it is read behind it, of {', '.join(FLAGS)}"
+        )
+    dtype, is_normalized = NUMBERS[parts[1]]
+    return Image(
+        name=name,
+        dtype=dtype,
+        extent=" * ".join(f"({size})" for size in (*sizes, CHANNELS[parts[0]])),
+        sizes=sizes,
+        channels=CHANNELS[parts[0]],
+        normalized=is_normalized,
+        form="texture",
+        flags=sum({FLAGS[each] for each in flags}) or FLAGS["clamp_to_edge"],
+    )
+
+
 def sampler_argument(name: str, said: object) -> Sampler:
     """Returns the sampler that words say, such as ``sampler:normalized:linear:repeat``.
 

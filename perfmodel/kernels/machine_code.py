@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.counting.counts import KernelCounts
-from perfmodel.kernels.arguments import LocalArray
+from perfmodel.kernels.arguments import Argument, Image, LocalArray, Sampler
 from perfmodel.kernels.counted_at_numbers import CountedAtNumbers
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.opencl_program import OpenCLProgram
@@ -69,7 +70,7 @@ def machine_code(program: OpenCLProgram, launch: Launch) -> PtxProgram:
     """Returns the program of a launch in PTX, counted on what its arrays are known to hold.
 
     Raises:
-        SourceError: for images, and for functions of work-items together, which have no form in CUDA C++ here.
+        SourceError: for functions of work-items together, which have no form in CUDA C++ here.
         KernelError: where the compiler is not installed.
     """
     from perfmodel.kernels.cuda_compiler import compiled  # slow to import, and only for this
@@ -80,7 +81,8 @@ def machine_code(program: OpenCLProgram, launch: Launch) -> PtxProgram:
     is_relaxed = bool(OPTIONS & set(program.options))
     kernel = program.lowered
     room = {each.name: each.size for each in launch.arguments if isinstance(each, LocalArray)}
-    text = cuda_text(kernel, room, len(launch.global_size), is_relaxed)
+    images = {each.name: each.pixels for each in launch.arguments if isinstance(each, Image)}
+    text = cuda_text(kernel, room, images, len(launch.global_size), is_relaxed)
     found = compiled(text.text, text.name, _options(program, kernel, is_relaxed), MOST_SECONDS)
     grid = [total // own for total, own in zip(launch.global_size, launch.local_size, strict=True)]
     return PtxProgram(
@@ -89,11 +91,20 @@ def machine_code(program: OpenCLProgram, launch: Launch) -> PtxProgram:
         program.name,
         grid,
         launch.local_size,
-        [launch.arguments[position] for position in text.parameters],
+        [_read_by(launch.arguments[position], text.samplers, launch) for position in text.parameters],
         arrays=_contents(program.contents or {}, launch),
         budget=program.budget,
         has_vectors=False,
     ).as_compiled()
+
+
+def _read_by(argument: Argument, samplers: Mapping[str, int | str], launch: Launch) -> Argument:
+    """Returns an argument, an image with the flags of the sampler that it is read by first."""
+    if not isinstance(argument, Image):
+        return argument
+    sampler = samplers.get(argument.name, 0)
+    given = {each.name: each.flags for each in launch.arguments if isinstance(each, Sampler)}
+    return replace(argument, flags=given[sampler] if isinstance(sampler, str) else sampler)
 
 
 def _options(program: OpenCLProgram, kernel: LoweredKernel, is_relaxed: bool) -> list[str]:

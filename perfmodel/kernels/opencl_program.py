@@ -105,11 +105,6 @@ class OpenCLProgram(DeclaredProgram):
                 f"kernel {name!r} has {len(self._global_size)} axes of work-items and {len(self._local_size)} of "
                 "work-groups; give 1 to 3, the same for both"
             )
-        self._image_sizes = {
-            argument.name: [self._expression(f"size of image {argument.name!r}", size) for size in argument.sizes]
-            for argument in self.declared
-            if isinstance(argument, Image)
-        }
         self._follows(*self._global_size, *self._local_size)
         self.statistics, self.observed = dict(statistics or {}), dict(observed or {})
         self.is_compiled, self.is_sampled, self.budget = is_compiled, is_sampled, checked(budget)
@@ -382,16 +377,6 @@ class OpenCLProgram(DeclaredProgram):
             arguments=bound,
             options=self.options,
         )
-
-    def _bound(self, argument: Argument | Derived, values: Mapping[str, float], sizes: Mapping[str, int]) -> Argument:
-        found = super()._bound(argument, values, sizes)
-        if not isinstance(found, Image):
-            return found
-        return replace(found, sizes=tuple(axis.at(sizes) for axis in self._image_sizes[found.name]))
-
-    def _plain(self, argument: Argument | Derived) -> Argument | Derived:
-        found = super()._plain(argument)
-        return replace(found, sizes=tuple(map(str, found.sizes))) if isinstance(found, Image) else found
 
     def _dtype(self, declared: Array | Scalar | Derived) -> str:
         try:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from perfmodel.basics.errors import EmulationError, KernelError
 from perfmodel.counting.resampling import SAMPLES
 from perfmodel.device.buffers import random_values
-from perfmodel.kernels.arguments import Array, Described, Scalar, Struct, check_known
+from perfmodel.kernels.arguments import Array, Described, Image, Scalar, Struct, check_known
 from perfmodel.kernels.array_contents import ArrayContents, whole_numbers
 from perfmodel.kernels.launch import Launch as KernelLaunch
 from perfmodel.kernels.struct_pointers import unfollowed
@@ -23,6 +23,7 @@ from perfmodel.ptx.emulation.bulk_copies import described
 from perfmodel.ptx.emulation.emulation import Emulation, emulate
 from perfmodel.ptx.emulation.execution import MOST_STEPS
 from perfmodel.ptx.emulation.launch import Buffer, Given, Holder, Launch
+from perfmodel.ptx.emulation.launch import Image as EmulatedImage
 from perfmodel.ptx.emulation.memory import NOWHERE, PAGE
 from perfmodel.ptx.parameters import parameters_of
 
@@ -60,6 +61,9 @@ def emulated(
             case Described():
                 buffer = _buffer(argument, (arrays or {}).get(argument.name), seed + position)
                 given.append(replace(buffer, behind=map_bytes(argument)))
+            case Image():
+                buffer = _buffer(argument, (arrays or {}).get(argument.name), seed + position)
+                given.append(replace(buffer, image=EmulatedImage(argument.pixels, argument.flags)))
             case Array():
                 given.append(_buffer(argument, (arrays or {}).get(argument.name), seed + position))
             case Scalar():

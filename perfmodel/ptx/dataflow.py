@@ -10,8 +10,10 @@ from perfmodel.basics.graphs import reached
 from perfmodel.ptx.control_flow import EXIT, ControlFlow
 from perfmodel.ptx.syntax import Address, Both, Instruction, Negated, Operand, Register, Symbol, Vector, items_of
 
-LOADS = frozenset(("ld", "ldu", "ldmatrix", "wmma.load"))
-STORES = frozenset(("st", "stmatrix", "wmma.store"))
+IMAGES = frozenset(("tex", "tld4", "suld", "sust"))
+"""Instructions that read and write pixels of images."""
+LOADS = frozenset(("ld", "ldu", "ldmatrix", "wmma.load", "tex", "tld4", "suld"))
+STORES = frozenset(("st", "stmatrix", "wmma.store", "sust"))
 ACCESSING = LOADS | STORES | {"atom", "red"}
 PRODUCTS = frozenset(("mma", "wmma.mma", "wgmma.mma_async"))
 BULK = frozenset(("cp.async.bulk", "cp.reduce.async.bulk", "tensormap.replace", "tensormap.cp_fenceproxy"))

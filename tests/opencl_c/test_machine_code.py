@@ -196,6 +196,58 @@ def test_statements(body: str) -> None:
     check(kernel_of(body, arrays), arrays)
 
 
+WIDTH, HEIGHT = 16, 4
+
+
+@pytest.mark.parametrize("sampler", ["sampler:clamp", "sampler:normalized:linear:repeat", "sampler:linear:clamp_to_edge"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "z[i] = read_imagef(from, how, (float2)(x + 0.25f, y + 0.25f) * scale).x;",
+        "float4 p = read_imagef(from, how, (float2)(x, y) * scale); z[i] = p.y + p.w;"
+        " write_imagef(to, (int2)(get_image_width(from) - 1 - x, y), p * 2);",
+        "const sampler_t own = CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST; int2 d = get_image_dim(from);"
+        " z[i] = read_imagef(from, own, (int2)(x - 3, y + 1)).z + d.y; write_imagef(to, (int2)(x, y), (float4)(z[i]));",
+    ],
+)
+def test_images(body: str, sampler: str) -> None:
+    source = (
+        "__kernel void k(read_only image2d_t from, sampler_t how, write_only image2d_t to, __global float *z)"
+        f"{{ int x = get_global_id(0), y = get_global_id(1), i = y * {WIDTH} + x;"
+        f" float2 scale = {'(float2)(1.0f / 16, 1.0f / 4)' if 'normalized' in sampler else '(float2)(1)'}; {body} }}"
+    )
+    said = {"from": "image:rgba:float32:16:4", "how": sampler, "to": "image:rg:float32:16:4", "z": ITEMS}
+    kernel = pm.Kernel.from_opencl(source, "k", (WIDTH, HEIGHT), (WIDTH, HEIGHT), said)
+    pixels = np.random.default_rng(7).random((HEIGHT, WIDTH, 4), np.float32)
+    written = np.zeros((HEIGHT, WIDTH, 2), np.float32)
+    check(kernel, {"from": pixels, "to": written, "z": np.zeros(ITEMS, np.float32)}, rtol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["uint8", "int16", "unorm8", "float16"])
+@pytest.mark.parametrize(
+    ("axes", "image", "place"),
+    [
+        ("64", "image1d_t", "i"),
+        ("64", "image1d_buffer_t", "i"),
+        ("8:8", "image1d_array_t", "(int2)(i % 8, i / 8)"),
+        ("4:4:4", "image2d_array_t", "(int4)(i % 4, i / 4 % 4, i / 16, 0)"),
+        ("4:4:4", "image3d_t", "(int4)(i % 4, i / 4 % 4, i / 16, 0)"),
+    ],
+)
+def test_images_of_other_axes_and_numbers(axes: str, image: str, place: str, form: str) -> None:
+    function = {"u": "read_imageui", "i": "read_imagei"}.get(form[0] if "norm" not in form else "f", "read_imagef")
+    sampler = "" if image == "image1d_buffer_t" else "CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST, "
+    source = (
+        f"__kernel void k(read_only {image} from, __global float *z)"
+        f"{{ int i = get_global_id(0); z[i] = {function}(from, {sampler}{place}).y; }}"
+    )
+    kernel = pm.Kernel.from_opencl(source, "k", ITEMS, ITEMS, {"from": f"image:rg:{form}:{axes}", "z": ITEMS})
+    dtype = np.dtype({"unorm8": "uint8"}.get(form, form))
+    shape = (*(int(size) for size in reversed(axes.split(":"))), 2)
+    pixels = np.random.default_rng(8).integers(0, 100, shape).astype(dtype)
+    check(kernel, {"from": pixels, "z": np.zeros(ITEMS, np.float32)})
+
+
 PROGRAMS = (
     *("histogram_256", "scan_hillis_steele", "bitonic_local", "csr_scalar", "bsr_4x4", "box_3d_27"),
     *("game_of_life", "kmp_chunks", "base64_encode", "fft_radix4_stockham", "dct_8x8", "dft_naive"),
@@ -263,11 +315,8 @@ def test_atomics_of_64_bits_convert_what_they_are_given() -> None:
 
 
 def test_what_has_no_form_is_counted_as_compiled() -> None:
-    source = (
-        "__kernel void k(read_only image2d_t a, __global float *b) { const sampler_t s = CLK_FILTER_NEAREST;"
-        " int i = get_global_id(0); b[i] = read_imagef(a, s, (int2)(i, 0)).x; }"
-    )
-    kernel = pm.Kernel.from_opencl(source, "k", 64, 32, {"a": "image:r:float32:64:64", "b": 64})
+    source = "__kernel void k(__global float *b) { int i = get_global_id(0); b[i] = work_group_reduce_add(b[i]); }"
+    kernel = pm.Kernel.from_opencl(source, "k", 64, 32, {"b": 64}, ["-cl-std=CL2.0"])
     assert kernel.as_machine_code().counts_for(32) == kernel.as_compiled().counts_for(32)
 
 

@@ -154,8 +154,9 @@ def test_kernels_are_values() -> None:
         ("add.f32 %f2, %f1;", "2 operands"),
         ("add.f32 %f2, %f1 %f1;", "'%f1' stands where ';' should"),
         ("call.uni (param0), missing, (param1);", "'missing' has no body"),
-        ("tex.2d.v4.f32.f32 {%f1, %f1, %f1, %f1}, [%rd1, {%f1, %f1}];", "'tex.2d.v4.f32.f32' is for textures, which"),
-        ("sust.b.1d.b32.trap [%rd1, {%r1}], {%f1};", "'sust.b.1d.b32.trap' is for surfaces, which are not emulated"),
+        ("tex.2d.v4.f32.f32 {%f1, %f1, %f1, %f1}, [%rd1, {%f1, %f1}];", "accesses an image, and is given none; say"),
+        ("sured.b.add.1d.b32.trap [%rd1, {%r1}], %r1;", "'sured.b.add.1d.b32.trap' is for atomics in surfaces, which"),
+        ("txq.width.b32 %r1, [%rd1];", "'txq.width.b32' is for sizes of textures, which are not emulated"),
         ("mov.u32 %r1, %envreg2;", "blocks that wait for all others (grid.sync(), '%envreg2') are not emulated"),
     ],
 )

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfmodel.basics.errors import SourceError
+from perfmodel.basics.image_sampling import Pixels
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.cuda_text.functions import FUNCTIONS
+from perfmodel.opencl_c.cuda_text.images import Images
 from perfmodel.opencl_c.cuda_text.types import NAMES, literal, name_of, number_at, pieces
 from perfmodel.opencl_c.cuda_text.values import Numbers, Values
 from perfmodel.opencl_c.operations import KernelOperations
@@ -49,6 +51,7 @@ class CudaText:
         lines: of the kernel's source, by those of the text.
         parameters: positions of the kernel's parameters that it has there, too; those in local memory are variables.
         is_left: whether the compiler is to leave loops as they are which the assembler may copy.
+        samplers: the sampler by which each image is read first: its flags, or the name of a parameter.
     """
 
     text: str
@@ -56,6 +59,7 @@ class CudaText:
     parameters: tuple[int, ...]
     lines: Mapping[int, int]
     is_left: bool
+    samplers: Mapping[str, int | str]
 
     def with_places(self, ptx: str) -> str:
         """Returns PTX of the text with lines of the kernel's source; a column is then the line of the text."""
@@ -66,22 +70,32 @@ class CudaText:
         return f"{found[1]} {self.lines[line]} {line}" if line in self.lines else found[0]
 
 
-def cuda_text(kernel: low.LoweredKernel, n_bytes: Mapping[str, int], axes: int, is_relaxed: bool) -> CudaText:
+def cuda_text(
+    kernel: low.LoweredKernel, n_bytes: Mapping[str, int], images: Mapping[str, Pixels], axes: int, is_relaxed: bool
+) -> CudaText:
     """Prints a kernel as CUDA C++.
 
     Args:
         n_bytes: how large what a parameter points to in local memory is, by its name.
+        images: the forms of those that are parameters, by name.
         axes: of the launch.
         is_relaxed: whether it is built with ``-cl-fast-relaxed-math``.
 
     Raises:
-        SourceError: for what has no form in it: images, and functions of sub-groups and work-groups.
+        SourceError: for what has no form in it: functions of sub-groups and work-groups.
     """
-    return _Printer(kernel, n_bytes, axes, is_relaxed).printed()
+    return _Printer(kernel, n_bytes, images, axes, is_relaxed).printed()
 
 
 class _Printer:
-    def __init__(self, kernel: low.LoweredKernel, n_bytes: Mapping[str, int], axes: int, is_relaxed: bool) -> None:
+    def __init__(
+        self,
+        kernel: low.LoweredKernel,
+        n_bytes: Mapping[str, int],
+        images: Mapping[str, Pixels],
+        axes: int,
+        is_relaxed: bool,
+    ) -> None:
         self.kernel, self.n_bytes = kernel, n_bytes
         self.lines: list[str] = []
         self.depth = 1
@@ -98,7 +112,8 @@ class _Printer:
         self.is_left = False
         self.line = 0
         self.sources: list[int] = []
-        self.values = Values(self.emit, self.registers, self.objects, axes, is_relaxed)
+        of_images = Images(kernel, images, self.emit)
+        self.values = Values(self.emit, self.registers, self.objects, of_images, axes, is_relaxed)
 
     def emit(self, line: str) -> None:
         self.lines.append("  " * self.depth + line)
@@ -113,8 +128,8 @@ class _Printer:
         positions: list[int] = []
         for position, parameter in enumerate(self.kernel.parameters):
             name, type_ = f"p{position}", parameter.type
-            if isinstance(type_, Image | Sampler):
-                raise SourceError(f"{type_} has no form in CUDA C++ here")
+            if isinstance(type_, Sampler):
+                continue
             if isinstance(type_, Pointer) and type_.space == "local":
                 size, alignment = max(self.n_bytes[parameter.name], 1), type_.target.alignment
                 inside.append(f"  __shared__ __align__({alignment}) char {name}[{size}];")
@@ -122,6 +137,8 @@ class _Printer:
             positions.append(position)
             if isinstance(type_, Pointer):
                 given.append(f"char *{'__restrict__ ' if parameter.is_restrict else ''}{name}")
+            elif isinstance(type_, Image):
+                given.append(f"{name_of(type_)} {name}")
             elif isinstance(type_, Scalar):
                 given.append(f"{NAMES[type_.dtype]} {name}")
             else:
@@ -141,6 +158,7 @@ class _Printer:
             parameters=tuple(positions),
             lines=lines,
             is_left=self.is_left and not is_asked,
+            samplers=self.values.images.samplers,
         )
 
     # --- declarations
@@ -174,6 +192,10 @@ class _Printer:
             return [""] * len(names)
         parameter = f"p{register.parameter}"
         type_ = self.kernel.parameters[register.parameter].type
+        if isinstance(type_, Sampler):
+            return [""]
+        if isinstance(type_, Image):
+            return [f" = ({name_of(register.type)}){parameter}"]
         if isinstance(type_, Pointer | Scalar):
             return [f" = {parameter}"]
         element = element_of(register.type) if isinstance(register.type, Scalar | Vector) else register.type
@@ -316,4 +338,4 @@ class _Printer:
 
     @simple.on(low.WriteImage)
     def write_image(self, statement: low.WriteImage) -> None:
-        raise SourceError("images have no form in CUDA C++ here")
+        self.values.images.write(statement, self.values.of(statement.coordinates), self.values.of(statement.value))

@@ -7,7 +7,7 @@ from math import isinf, isnan
 from typing import Any
 
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.types import Pointer, Scalar, Type, Vector, element_of
+from perfmodel.opencl_c.types import Image, Pointer, Sampler, Scalar, Type, Vector, element_of
 
 NAMES = {
     "bool": "bool",
@@ -42,7 +42,9 @@ _MOST = 4
 
 
 def name_of(type_: Type) -> str:
-    """Returns the name of a scalar, of what a vector consists of, or of an address."""
+    """Returns the name of a scalar, of what a vector consists of, of an address, or of what stands for an image."""
+    if isinstance(type_, Image | Sampler):
+        return "unsigned long long"
     return "char *" if isinstance(type_, Pointer) else NAMES[element_of(type_).dtype]
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.cuda_text.functions import KNOWN, TESTS, WHOLE
+from perfmodel.opencl_c.cuda_text.images import Images
 from perfmodel.opencl_c.cuda_text.types import literal, name_of, number_at, pieces
 from perfmodel.opencl_c.operations import power_by_products
 from perfmodel.opencl_c.types import BOOL, HALF, Pointer, Scalar, Type, Vector, element_of, is_float, width_of
@@ -53,6 +54,7 @@ class Values:
     Args:
         emit: takes a statement that computes a part of one.
         registers, objects: what they are called.
+        images: prints what is asked of images.
         axes: of the launch.
         is_relaxed: whether quotients are rough ones.
 
@@ -65,10 +67,11 @@ class Values:
         emit: Callable[[str], None],
         registers: Mapping[low.Register, Numbers],
         objects: Mapping[low.MemoryObject, str],
+        images: Images,
         axes: int,
         is_relaxed: bool,
     ) -> None:
-        self.emit, self.registers, self.objects = emit, registers, objects
+        self.emit, self.registers, self.objects, self.images = emit, registers, objects, images
         self.axes, self.is_relaxed = axes, is_relaxed
         self.is_conditional = False
         self.made = 0
@@ -346,9 +349,13 @@ class Values:
         """Returns the address of one of the numbers that an access moves."""
         return f"{pointer} + {place * element_of(access.type).size}" if place else pointer
 
-    @of.on(low.ReadImage, low.ImageSize)
-    def image(self, node: low.ReadImage | low.ImageSize) -> Numbers:
-        raise SourceError("images have no form in CUDA C++ here")
+    @of.on(low.ReadImage)
+    def pixel(self, node: low.ReadImage) -> Numbers:
+        return self.images.read(node, self.of(node.coordinates))
+
+    @of.on(low.ImageSize)
+    def size_of_image(self, node: low.ImageSize) -> Numbers:
+        return self.images.size(node)
 
 
 def _alike(values: Iterable[Numbers], width: int) -> list[Numbers]:

@@ -19,24 +19,10 @@ from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.batch_context import Context
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 from perfmodel.opencl_c.emulation.memory import Buffer, Copied
+from perfmodel.opencl_c.image_properties import CHANNELS, image_property
 from perfmodel.opencl_c.types import CHAR, FLOAT, HALF, INT, SHORT, UCHAR, UINT, USHORT, Scalar, Vector
 from perfmodel.opencl_c.types import Image as ImageType
 
-_ORDERS = {"r": 0x10B0, "rg": 0x10B2, "rgba": 0x10B5}
-_CHANNELS = {
-    ("i1", False): 0x10D7,
-    ("i2", False): 0x10D8,
-    ("i4", False): 0x10D9,
-    ("u1", False): 0x10DA,
-    ("u2", False): 0x10DB,
-    ("u4", False): 0x10DC,
-    ("i1", True): 0x10D0,
-    ("i2", True): 0x10D1,
-    ("u1", True): 0x10D2,
-    ("u2", True): 0x10D3,
-    ("f2", False): 0x10DD,
-    ("f4", False): 0x10DE,
-}
 _STORED = {scalar.dtype: scalar for scalar in (CHAR, SHORT, INT, UCHAR, USHORT, UINT, HALF, FLOAT)}
 
 
@@ -57,7 +43,7 @@ class ImageBuffer(Buffer):
     """An image in emulated memory.
 
     Attributes:
-        sizes: of its axes, that of the first coordinate first. scalar: what its pixels are read as.
+        form: of its pixels.
         pixel: what they are in memory.
     """
 
@@ -66,7 +52,7 @@ class ImageBuffer(Buffer):
         shape = array.shape if array.ndim == type_.axes else array.shape[:-1]
         channels = 1 if array.ndim == type_.axes else array.shape[-1]
         kind = array.dtype.str[1:]
-        if len(shape) != type_.axes or channels not in (1, 2, 4) or (kind, image.normalized) not in _CHANNELS:
+        if len(shape) != type_.axes or channels not in (1, 2, 4) or (kind, image.normalized) not in CHANNELS:
             raise KernelError(
                 f"image {name!r} is a {type_.name}; give an array with {type_.axes} axes, and one of 1, 2 or 4 "
                 "channels behind them, of whole numbers or floats of up to 32 bits"
@@ -90,23 +76,10 @@ class ImageBuffer(Buffer):
 
     def property(self, function: str) -> Any:
         """Returns what ``get_image_width`` and its like say."""
-        width, *others = self.form.sizes
-        height, depth = (*others, 1, 1)[:2]
-        match function:
-            case "get_image_width":
-                return np.int32(width)
-            case "get_image_height":
-                return np.int32(height)
-            case "get_image_depth":
-                return np.int32(depth)
-            case "get_image_array_size":
-                return np.uint64(self.form.sizes[-1])
-            case "get_image_dim":
-                sizes = [width, height] if self.type.axes - self.type.is_array == 2 else [width, height, depth, 0]
-                return np.array(sizes, np.int32)[:, np.newaxis]
-            case "get_image_channel_order":
-                return np.int32(_ORDERS["rgba"[: self.form.channels]])
-        return np.int32(_CHANNELS[self.form.dtype.str[1:], self.form.is_normalized])
+        numbers = image_property(self.form, self.type, function)
+        if len(numbers) > 1:
+            return np.array(numbers, np.int32)[:, np.newaxis]
+        return (np.uint64 if function == "get_image_array_size" else np.int32)(numbers[0])
 
 
 class ImageHandler(Handler):

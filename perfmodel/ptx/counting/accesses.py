@@ -27,7 +27,7 @@ from perfmodel.ptx.counting.updates import Updates
 from perfmodel.ptx.counting.vector_loads import with_vectors
 from perfmodel.ptx.counting.waits import Waits
 from perfmodel.ptx.counting.written_out import places_of, steps_of
-from perfmodel.ptx.dataflow import BULK, address_of
+from perfmodel.ptx.dataflow import BULK, IMAGES, address_of
 from perfmodel.ptx.syntax import Instruction, Symbol
 
 GROUPS, MOST_ITEMS, ALIGNED = 8, 256, 256
@@ -190,7 +190,7 @@ class AccessCounter:
         return AccessCount(
             space=access.space,
             variable=access.name,
-            tags=frozenset(tag for word, tag in _TAGS.items() if instruction.has(word)),
+            tags=_tags_of(instruction),
             dtype=dtype,
             bits=8 * at_once,
             direction=access.direction,
@@ -292,6 +292,12 @@ class AccessCounter:
     def _of_all_blocks(self) -> dict[tuple[bytes, tuple[int, ...]], float]:
         """The bytes that all blocks touch by what one does, which is the same for the copies of an unrolled loop."""
         return {}
+
+
+def _tags_of(instruction: Instruction) -> frozenset[str]:
+    if instruction.opcode in IMAGES:
+        return frozenset(("image",))
+    return frozenset(tag for word, tag in _TAGS.items() if instruction.has(word))
 
 
 def _is_operand(instruction: Instruction) -> bool:

@@ -11,11 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import KernelError
+from perfmodel.basics.image_sampling import Pixels
 from perfmodel.counting.resampling import SAMPLES
 
 LEAST_STRATA = 4
 THREADS = 4096
 """The parts have about so many threads together."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """An array is an image, whose address stands for it in the argument.
+
+    Attributes:
+        flags: say how it is read, as those of a sampler.
+    """
+
+    pixels: Pixels
+    flags: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +39,7 @@ class Buffer:
         contents: an array, which is copied; None for what `fill` makes.
         fill: writes what a page of bytes holds at first; zeros without.
         behind: bytes that stand behind its address in the argument, as those of a tensor map do.
+        image: the form of its pixels, for an image.
     """
 
     name: str
@@ -33,6 +47,7 @@ class Buffer:
     contents: NDArray[Any] | None = None
     fill: Callable[[NDArray[np.uint8], int], None] | None = None
     behind: bytes = b""
+    image: Image | None = None
 
 
 @dataclass(frozen=True, eq=False)

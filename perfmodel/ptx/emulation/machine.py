@@ -9,11 +9,12 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError, KernelError
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.dataflow import ACCESSING, BULK, PRODUCTS
+from perfmodel.ptx.dataflow import ACCESSING, BULK, IMAGES, PRODUCTS
 from perfmodel.ptx.emulation.accesses import Accesses
 from perfmodel.ptx.emulation.bulk_copies import BulkCopies
 from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.elementwise import elementwise
+from perfmodel.ptx.emulation.images import image_access
 from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
 from perfmodel.ptx.emulation.launch import Buffer, Holder, Launch
 from perfmodel.ptx.emulation.matrices import product
@@ -160,6 +161,7 @@ class Machine:
         """Lays out an array of the launch, and returns its address."""
         is_kept = self.deciding is not None and not self.deciding.changes_arrays
         own = self.memory.allocate(buffer.name, buffer.n_bytes, buffer.contents, buffer.fill, is_kept)
+        own.image = buffer.image
         self.buffers[buffer.name] = own
         return own.base.to_bytes(8, "little")
 
@@ -263,9 +265,13 @@ class Machine:
 
     def _made(self, instruction: Instruction) -> Step:
         if self.deciding is not None and not self.deciding.is_needed(instruction):
-            if instruction.opcode in ACCESSING and self.has_notes:
-                return noting(instruction, self.accesses)
-            return _nothing
+            if instruction.opcode not in ACCESSING or not self.has_notes:
+                return _nothing
+            if instruction.opcode in IMAGES:
+                return image_access(instruction, self.accesses, is_moved=False)
+            return noting(instruction, self.accesses)
+        if instruction.opcode in IMAGES:
+            return image_access(instruction, self.accesses)
         if "matrix" in instruction.opcode or instruction.opcode in ("wmma.load", "wmma.store"):
             return matrix_access(instruction, self.accesses)
         if instruction.opcode in ACCESSING:

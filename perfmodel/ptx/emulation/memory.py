@@ -17,6 +17,7 @@ from perfmodel.basics.distinct import distinct
 from perfmodel.basics.errors import EmulationError
 from perfmodel.basics.lazy_bytes import lazy_bytes
 from perfmodel.ptx.emulation.lanes import Lanes
+from perfmodel.ptx.emulation.launch import Image
 
 SHARED, LOCAL, STACK, GLOBAL = 1 << 56, 1 << 57, 3 << 56, 1 << 40
 """The windows of shared and local memory begin here, that of parameters of calls, and global memory."""
@@ -41,6 +42,7 @@ class Allocation:
 
     Attributes:
         pages_made, pages_copied: how many pages got their contents so.
+        image: what is known of an image.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Allocation:
         except (MemoryError, OSError) as error:
             raise EmulationError(f"array {name!r} of {n_bytes} bytes finds no memory; choose smaller sizes") from error
         self.pages_made = self.pages_copied = 0
+        self.image: Image | None = None
         self._given: NDArray[np.uint8] | None = None
         if contents is not None:
             raw = np.ascontiguousarray(contents).reshape(-1).view(np.uint8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from perfmodel.ptx.dataflow import IMAGES
 from perfmodel.ptx.reading.cursor import Cursor
 from perfmodel.ptx.reading.opcodes import parts_of
 from perfmodel.ptx.syntax import (
@@ -34,11 +35,8 @@ SPECIAL = frozenset(
     )
 )
 """The special registers that are known."""
-_IMAGES = {
-    **dict.fromkeys(("tex", "tld4", "txq"), "textures"),
-    **dict.fromkeys(("suld", "sust", "sured", "suq"), "surfaces"),
-}
-"""Instructions for images, by their first words."""
+_REFUSED = {"txq": "sizes of textures", "suq": "sizes of surfaces", "sured": "atomics in surfaces"}
+"""Instructions for images that are not emulated, by their first words."""
 _HINT = "L2::cache_hint"
 """Instructions with this word have a policy of caches as their last operand."""
 _BULK = ("cp.async.bulk", "cp.reduce.async.bulk")
@@ -62,7 +60,7 @@ def read_instruction(cursor: Cursor, registers: Mapping[str, str], source: Sourc
         guard = Guard(_register(cursor, registers), is_negated)
     text = cursor.word("an instruction")
     parts = parts_of(text)
-    if images := _IMAGES.get(text.partition(".")[0]):
+    if images := _REFUSED.get(text.partition(".")[0]):
         cursor.fail(f"the instruction {text!r} is for {images}, which are not emulated; give the kernel an array", line)
     if isinstance(parts, str):
         which = f"instruction {text!r}" if not parts.startswith(".") else f"word {parts!r} of instruction {text!r}"
@@ -76,6 +74,8 @@ def read_instruction(cursor: Cursor, registers: Mapping[str, str], source: Sourc
     cursor.expects(";")
     if opcode == "createpolicy":  # says which lines caches keep, which changes nothing that is computed
         opcode, modifiers, operands = "mov", (), [*operands[:1], Immediate(0)]
+    elif opcode in IMAGES:  # which lie in global memory; an access's last type is that of what it moves
+        modifiers, types = (*modifiers, "global"), types[::-1]
     elif _HINT in modifiers and not opcode.startswith(_BULK):
         modifiers, operands = tuple(each for each in modifiers if each != _HINT), operands[:-1]
     return Instruction(

@@ -56,6 +56,8 @@ _NONE: frozenset[str] = frozenset()
 
 _OF_SEVERAL_WORDS = {"wmma": 1, "wgmma": 1, "mbarrier": 1, "tensormap": 1}
 _COPIES = (("async", "bulk"), ("async", "mbarrier"), ("reduce", "async", "bulk"))
+_IMAGES = _VECTORS | {"1d", "2d", "3d", "a1d", "a2d"}
+_SURFACES = frozenset(("b", "p", "trap", "clamp", "zero"))
 OPCODES: Mapping[str, frozenset[str]] = {
     # Whole numbers and floats.
     "add": _FLOAT | {"cc"},
@@ -109,6 +111,10 @@ OPCODES: Mapping[str, frozenset[str]] = {
     # Memory.
     "ld": _CACHING | _SPACES | _VECTORS,
     "ldu": _SPACES | _VECTORS,
+    "tex": _IMAGES | {"level"},
+    "tld4": _IMAGES | {"r", "g", "b", "a"},
+    "suld": _IMAGES | _SURFACES,
+    "sust": _IMAGES | _SURFACES,
     "cp": _CACHING | _SPACES | {"async", "commit_group", "wait_group", "wait_all"},
     "st": _CACHING | _SPACES | _VECTORS,
     "atom": _CACHING | _SPACES | _ATOMIC | _VECTORS,

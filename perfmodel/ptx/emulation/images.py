@@ -1,0 +1,176 @@
+"""Reads and writes of images' pixels: ``tex``, ``tld4``, ``suld`` and ``sust``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.basics.errors import EmulationError
+from perfmodel.basics.image_sampling import LINEAR, Pixels, along_axis, corners, layer_of
+from perfmodel.ptx.dataflow import address_of
+from perfmodel.ptx.emulation.accesses import Accesses
+from perfmodel.ptx.emulation.lanes import Mask
+from perfmodel.ptx.emulation.launch import Image
+from perfmodel.ptx.emulation.memory import Allocation
+from perfmodel.ptx.syntax import Instruction, items_of
+from perfmodel.ptx.types import TYPES
+
+Step = Callable[[Mask], None]
+_AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3}
+_GATHERED = ((0, 1), (1, 1), (1, 0), (0, 0))
+"""The pixels around a place, in the order in which a gather returns them."""
+
+
+def image_access(instruction: Instruction, accesses: Accesses, is_moved: bool = True) -> Step:
+    """Returns a step that reads or writes pixels and notes where; with nothing moved, one that only notes."""
+    return _ImageAccess(instruction, accesses, is_moved).step
+
+
+class _ImageAccess:
+    """Reads or writes pixels by one instruction."""
+
+    def __init__(self, instruction: Instruction, accesses: Accesses, is_moved: bool) -> None:
+        self.instruction, self.accesses, self.is_moved = instruction, accesses, is_moved
+        self.shape = next(word for word in instruction.modifiers if word in _AXES)
+        self.is_surface = instruction.opcode.startswith("su")
+        self.has_bytes = instruction.has("b") and self.is_surface
+        registers, address = accesses.registers, address_of(instruction)
+        assert address is not None
+        self.handles, _ = accesses.address(instruction)
+        of_place = TYPES["s32"] if self.is_surface else instruction.types[0]
+        given = address.coordinates[: _AXES[self.shape]]
+        is_layered = self.shape.startswith("a")
+        types = [TYPES["u32"] if is_layered and not axis else of_place for axis in range(len(given))]
+        reads = [registers.reader(each, type_, instruction) for each, type_ in zip(given, types, strict=True)]
+        self.coordinates = [*reads[1:], reads[0]] if is_layered else reads  # a layer stands first
+        self.type = instruction.types[-1]
+        moved = items_of(instruction.operands[1 if instruction.opcode == "sust" else 0])
+        if instruction.opcode == "sust":
+            self.values = [registers.reader(each, self.type, instruction) for each in moved]
+        else:
+            self.writes = [registers.writer(each, self.type, instruction) for each in moved]
+
+    def step(self, mask: Mask) -> None:
+        if not mask.count:
+            return
+        own, image = self._image(mask)
+        total = self.accesses.registers.lanes.total
+        rows = [np.broadcast_to(read(), (total,))[mask.index] for read in self.coordinates]
+        if self.is_surface:
+            self._of_surface(mask, own, image.pixels, [row.astype(np.int64) for row in rows])
+        else:
+            self._of_texture(mask, own, image, rows)
+
+    def _image(self, mask: Mask) -> tuple[Allocation, Image]:
+        handles = np.atleast_1d(self.handles())
+        own = handles if len(handles) == 1 else handles[mask.index]
+        line = self.instruction.line
+        if (own != own[0]).any():
+            raise EmulationError(f"threads access different images by line {line} of the PTX; give them one at a time")
+        found = self.accesses.memory.allocation(int(own[0]))
+        if found is None or found.image is None:
+            raise EmulationError(
+                f"line {line} of the PTX accesses an image, and is given none; say what the argument is, as by "
+                "image:r:float32:WIDTH:HEIGHT"
+            )
+        axes = len(found.image.pixels.sizes)
+        if axes != _AXES[self.shape]:
+            raise EmulationError(
+                f"line {line} of the PTX accesses {found.name!r} by {_AXES[self.shape]} coordinates, which has {axes} "
+                "axes; give an image with as many"
+            )
+        return found, found.image
+
+    # --- textures
+
+    def _of_texture(self, mask: Mask, own: Allocation, image: Image, rows: list[NDArray[Any]]) -> None:
+        pixels, flags = image.pixels, image.flags
+        if self.type.is_float and pixels.numbers.kind != "f":
+            pixels = replace(pixels, is_normalized=True)
+        is_gathered = self.instruction.opcode == "tld4"
+        is_mixed = bool(flags & LINEAR) or is_gathered
+        places = []
+        for axis, (row, size) in enumerate(zip(rows, pixels.sizes, strict=True)):
+            if self.shape.startswith("a") and axis == len(rows) - 1:
+                layer = layer_of(row, size)
+                places.append((layer, layer, np.zeros(len(row))))
+            else:
+                places.append(along_axis(row, size, flags, is_mixed))
+        nearest = [first for first, _, _ in places]
+        offsets = pixels.numbers_of(pixels.near(nearest)) * pixels.n_bytes
+        self.accesses.note_global(self.instruction, mask, own.base + offsets, pixels.n_bytes)
+        if not self.is_moved:
+            return
+        if is_gathered:
+            channel = next((at for at, word in enumerate("rgba") if self.instruction.has(word)), 0)
+            around = [
+                [second if side else first for (first, second, _), side in zip(places, sides, strict=True)]
+                for sides in _GATHERED
+            ]
+            found = np.stack([self._pixels(own, pixels, at)[channel] for at in around])
+        elif flags & LINEAR:
+            found = sum(weight * self._pixels(own, pixels, at) for at, weight in corners(places))
+            found = np.asarray(found).astype(pixels.numbers)
+        else:
+            found = self._pixels(own, pixels, nearest)
+        self._write(mask, list(found))
+
+    def _pixels(self, own: Allocation, pixels: Pixels, places: list[NDArray[np.int64]]) -> NDArray[Any]:
+        """Returns the four numbers of each pixel, the border's outside."""
+        numbers = pixels.numbers_of(pixels.near(places))
+        held = self._held(own, pixels, numbers)
+        return pixels.bordered(pixels.as_read(held.T), pixels.is_inside(places))
+
+    def _held(self, own: Allocation, pixels: Pixels, numbers: NDArray[np.int64]) -> NDArray[Any]:
+        if self.accesses.memory.is_filled:
+            own.touch(numbers * pixels.n_bytes)
+        held: NDArray[Any] = own.bytes[: own.n_bytes].view(pixels.dtype).reshape(-1, pixels.channels)[numbers]
+        return held
+
+    def _write(self, mask: Mask, values: list[NDArray[Any]]) -> None:
+        """Gives registers numbers, of which there is one for each lane that takes part."""
+        total = self.accesses.registers.lanes.total
+        for write, own in zip(self.writes, values, strict=False):
+            wide = np.zeros(total, self.type.numpy)
+            wide[mask.index] = own if own.dtype.kind == "f" or not self.type.is_float else own.view(self.type.numpy)
+            write(wide, mask)
+
+    # --- surfaces
+
+    def _of_surface(self, mask: Mask, own: Allocation, pixels: Pixels, rows: list[NDArray[np.int64]]) -> None:
+        places = [rows[0] // pixels.n_bytes, *rows[1:]] if self.has_bytes else rows
+        inside = pixels.is_inside(places)
+        offsets = pixels.numbers_of(pixels.near(places)) * pixels.n_bytes
+        self.accesses.note_global(self.instruction, mask, own.base + offsets, pixels.n_bytes)
+        if not self.is_moved:
+            return
+        if self.has_bytes:
+            offsets = offsets + rows[0] % pixels.n_bytes
+        if self.instruction.opcode == "sust":
+            self._store(mask, own, pixels, offsets, inside)
+        elif self.has_bytes:
+            own.touch(offsets)
+            words = own.bytes.view(self.type.raw)[(offsets // self.type.bytes)[:, None] + np.arange(len(self.writes))]
+            self._write(mask, [np.where(inside, word, 0).astype(word.dtype) for word in words.T])
+        else:
+            held = self._held(own, pixels, offsets // pixels.n_bytes)
+            self._write(mask, list(pixels.bordered(pixels.as_read(held.T), inside)))
+
+    def _store(
+        self, mask: Mask, own: Allocation, pixels: Pixels, offsets: NDArray[np.int64], inside: NDArray[np.bool_]
+    ) -> None:
+        total = self.accesses.registers.lanes.total
+        values = [np.broadcast_to(read(), (total,))[mask.index][inside] for read in self.values]
+        offsets = offsets[inside]
+        own.touch(offsets)
+        if self.has_bytes:
+            words = own.bytes.view(self.type.raw)
+            for place, value in enumerate(values):
+                words[offsets // self.type.bytes + place] = value.view(self.type.raw)
+        else:
+            held = own.bytes[: own.n_bytes].view(pixels.dtype).reshape(-1, pixels.channels)
+            held[offsets // pixels.n_bytes] = pixels.held(np.stack(values[: pixels.channels])).T
