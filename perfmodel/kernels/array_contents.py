@@ -71,9 +71,9 @@ def said_of_array(what: str, text: str, folder: Path = Path()) -> ArrayContents:
 
     kind, *parts = text.split(":")
     if kind == "image":
-        from perfmodel.kernels.image_words import texture_argument  # slow to import
+        from perfmodel.kernels.image_words import texture  # slow to import
 
-        image = texture_argument(what, text)
+        image = texture(what, text)
         return ArrayContents(extent=str(image.extent), dtype=np.dtype(image.dtype), image=image)
     if kind in ("random", "zeros"):
         if len(parts) not in ((2, 4) if kind == "random" else (2,)):

@@ -58,11 +58,14 @@ def image_argument(name: str, type_: ImageType, said: object, is_output: bool) -
     )
 
 
-def texture_argument(name: str, said: str) -> Image:
+def texture(what: str, said: str) -> Image:
     """Returns the image that words say of a texture or surface of CUDA, such as ``image:r:float32:n:n:linear``.
 
     Behind the axes stands how a texture is read; what is not said is unnormalized coordinates, the nearest pixel, and
     that of the edge outside.
+
+    Args:
+        what: the argument, for errors.
 
     Raises:
         KernelError: for what is not understood.
@@ -74,12 +77,12 @@ def texture_argument(name: str, said: str) -> Image:
     if not is_known or not 1 <= len(sizes) <= len(AXES):
         form = ":".join(["image", "|".join(CHANNELS), "DTYPE", *AXES[:2]])
         raise KernelError(
-            f"argument {name!r} is said to be {said!r:.60}; write {form}, with DTYPE one of {', '.join(NUMBERS)}, and "
-            f"how it is read behind it, of {', '.join(FLAGS)}"
+            f"{what}={said:.60} is no image; write {form}, with DTYPE one of {', '.join(NUMBERS)}, and how it is read "
+            f"behind it, of {', '.join(FLAGS)}"
         )
     dtype, is_normalized = NUMBERS[parts[1]]
     return Image(
-        name=name,
+        name="",
         dtype=dtype,
         extent=" * ".join(f"({size})" for size in (*sizes, CHANNELS[parts[0]])),
         sizes=sizes,

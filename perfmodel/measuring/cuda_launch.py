@@ -11,7 +11,7 @@ import numpy as np
 from perfmodel.basics.errors import KernelError
 from perfmodel.device.cuda_session import CudaSession, cuda_failures_of
 from perfmodel.device.device import Device
-from perfmodel.kernels.arguments import Argument, Array, Scalar, Struct
+from perfmodel.kernels.arguments import Argument, Array, Image, Scalar, Struct
 from perfmodel.kernels.launch import Launch
 from perfmodel.measuring.prepared import item_bytes
 
@@ -80,6 +80,11 @@ def _check_loaded(launch: Launch, session: CudaSession, function: Any, device: D
 def _bytes(launch: Launch, argument: Argument, buffers: Mapping[str, Any]) -> bytes:
     """Returns the bytes of an argument as the kernel's parameter holds them: of an array, its address, and of a struct
     those of the arrays that its pointers point to."""
+    if isinstance(argument, Image):
+        raise KernelError(
+            f"argument {argument.name!r} of kernel {launch.kernel_name!r} is an image, which perfmodel predicts and "
+            "emulates, and does not launch by CUDA; measure the kernel in OpenCL C, or with an array"
+        )
     try:
         match argument:
             case Array():

@@ -199,7 +199,9 @@ def test_statements(body: str) -> None:
 WIDTH, HEIGHT = 16, 4
 
 
-@pytest.mark.parametrize("sampler", ["sampler:clamp", "sampler:normalized:linear:repeat", "sampler:linear:clamp_to_edge"])
+@pytest.mark.parametrize(
+    "sampler", ["sampler:clamp", "sampler:normalized:linear:repeat", "sampler:linear:clamp_to_edge"]
+)
 @pytest.mark.parametrize(
     "body",
     [
@@ -216,7 +218,12 @@ def test_images(body: str, sampler: str) -> None:
         f"{{ int x = get_global_id(0), y = get_global_id(1), i = y * {WIDTH} + x;"
         f" float2 scale = {'(float2)(1.0f / 16, 1.0f / 4)' if 'normalized' in sampler else '(float2)(1)'}; {body} }}"
     )
-    said = {"from": "image:rgba:float32:16:4", "how": sampler, "to": "image:rg:float32:16:4", "z": ITEMS}
+    said: dict[str, int | str] = {
+        "from": "image:rgba:float32:16:4",
+        "how": sampler,
+        "to": "image:rg:float32:16:4",
+        "z": ITEMS,
+    }
     kernel = pm.Kernel.from_opencl(source, "k", (WIDTH, HEIGHT), (WIDTH, HEIGHT), said)
     pixels = np.random.default_rng(7).random((HEIGHT, WIDTH, 4), np.float32)
     written = np.zeros((HEIGHT, WIDTH, 2), np.float32)

@@ -97,8 +97,18 @@ def test_bytes_are_whole_numbers_or_parts_of_one_as_the_source_reads_them() -> N
     [
         ("tex1Dfetch<float>(image, i % 30)", "image:r:float32:30", (30,), lambda i: (i % 30,)),
         ("tex1D<float>(image, i % 30 + 0.5f)", "image:r:float32:30", (30,), lambda i: (i % 30,)),
-        ("tex3D<float>(image, i % 3, i % 4, i % 5)", "image:r:float32:3:4:5", (5, 4, 3), lambda i: (i % 5, i % 4, i % 3)),
-        ("tex2DLayered<float>(image, i % 3, 1, i % 5)", "image:r:float32:3:4:5", (5, 4, 3), lambda i: (i % 5, 1, i % 3)),
+        (
+            "tex3D<float>(image, i % 3, i % 4, i % 5)",
+            "image:r:float32:3:4:5",
+            (5, 4, 3),
+            lambda i: (i % 5, i % 4, i % 3),
+        ),
+        (
+            "tex2DLayered<float>(image, i % 3, 1, i % 5)",
+            "image:r:float32:3:4:5",
+            (5, 4, 3),
+            lambda i: (i % 5, 1, i % 3),
+        ),
         ("tex2DLod<float>(image, i % 3, i % 4, 0)", "image:r:float32:3:4", (4, 3), lambda i: (i % 4, i % 3)),
     ],
 )
@@ -148,10 +158,25 @@ def test_pixels_are_counted_as_those_of_images() -> None:
         assert float(pm.feature(name).eval(blur)) == wanted, name
 
 
+def test_pixels_below_each_other_share_lines_as_images_lie_in_tiles() -> None:
+    """A tile of 64 bytes by 8 rows has 4 lines of 128 bytes; an array has one line or more for each row."""
+    along, below = (
+        float(
+            pm.feature("f_mem_transactions_global_load_block:128_tag:image").eval(
+                kernel(read, "image:r:float32:256:256")
+            )
+        )
+        for read in ("tex2D<float>(image, i, 3)", "tex2D<float>(image, 3, i)")
+    )
+    rows = ITEMS / 32
+    assert along == 32 * 4 / 128 * rows
+    assert below == 32 / 8 * 2 * rows
+
+
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ("image:r:float33:7:5", "is said to be 'image:r:float33:7:5'; write image:r|rg|rgba:DTYPE:WIDTH:HEIGHT"),
+        ("image:r:float33:7:5", "image=image:r:float33:7:5 is no image; write image:r|rg|rgba:DTYPE:WIDTH:HEIGHT"),
         ("image:r:float32:7:5:3:2", "write image:r|rg|rgba:DTYPE:WIDTH:HEIGHT"),
     ],
 )

@@ -61,9 +61,15 @@ class AccessAddresses:
     @property
     def local_strides(self) -> tuple[int | None, ...]:
         """Bytes from a thread to its neighbour along each axis; None where that is not constant."""
-        if not self.noted.is_regular or self.is_laid_out:
+        if not self.noted.is_regular or self.is_laid_out or self._is_across_tiles:
             return (None, None, None)
         return tuple(stride or 0 for stride in self.noted.strides)
+
+    @property
+    def _is_across_tiles(self) -> bool:
+        """True where neighbours read pixels of an image that do not lie along a row."""
+        step = next((step for step in self.noted.strides if step), 0)
+        return bool(self.noted.row_bytes) and step not in (0, self.noted.n_bytes)
 
     @property
     def is_laid_out(self) -> bool:
@@ -158,7 +164,10 @@ class AccessAddresses:
         return max(self.noted.n_bytes // WORD_BYTES, 1) * self._mean(width, WORD_BYTES, asked)
 
     def bank_cycles(self, width: int, banks: int) -> float:
-        """Returns the cycles that local memory takes for a sub-group in one execution, on average."""
+        """Returns the cycles that local memory takes for a sub-group in one execution, on average; of images, whose
+        pixels meet in no bank, those that their bytes take."""
+        if self.noted.row_bytes:
+            return max(width * self.noted.n_bytes / (WORD_BYTES * banks), 1.0)
         return self._mean(
             width, WORD_BYTES, lambda table, active: bank_cycles(table, self.noted.n_bytes, banks, active=active)[0]
         )
@@ -237,6 +246,8 @@ class AccessAddresses:
                     starts = np.flatnonzero(np.diff(_subgroups(self.lanes, mask, width), prepend=-1))
                     rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(addresses)))
                     columns = np.arange(len(rows)) - starts[rows]
+                if self.noted.row_bytes:
+                    addresses = in_tiles(addresses, self.noted.row_bytes)
                 table = np.full((len(starts), width), NOWHERE)
                 table[rows, columns] = addresses - (addresses[starts] // unit * unit)[rows]
                 if len(table) and (table == table[0]).all():
@@ -431,6 +442,18 @@ class AccessAddresses:
                 own = addresses[of_block == block][:items]
                 found.append(tuple((own - own.min() // aligned * aligned).tolist()))
         return tuple(found)
+
+
+def in_tiles(offsets: Array, row_bytes: int) -> Array:
+    """Returns where bytes of an image lie in memory, by where they would lie row by row.
+
+    NVIDIA's GPUs keep images in tiles of 64 bytes by 8 rows, whose sectors of 32 bytes have 16 of two rows each (Linux
+    kernel, drm_fourcc.h, on the sector layout of block-linear surfaces).
+    """
+    y, x = np.divmod(offsets, row_bytes)
+    tile = y // 8 * -(-row_bytes // 64) + x // 64
+    within = x % 64 // 32 * 256 + y % 8 // 2 * 64 + x % 32 // 16 * 32 + y % 2 * 16 + x % 16
+    return np.asarray(tile * 512 + within)
 
 
 def touched_by(accesses: Sequence[AccessAddresses], block: int) -> Region:

@@ -157,11 +157,14 @@ class Accesses:
 
         return words
 
-    def note_global(self, instruction: Instruction, mask: Mask, addresses: NDArray[np.int64], n_bytes: int) -> None:
-        """Notes an access to an array in global memory that something else makes."""
+    def note_global(
+        self, instruction: Instruction, mask: Mask, addresses: NDArray[np.int64], n_bytes: int, row_bytes: int = 0
+    ) -> None:
+        """Notes an access to an array in global memory that something else makes, or to an image with such rows."""
         own = self.memory.allocation(int(addresses[0]))
         if own is not None and own.name:
             record = self._record(instruction, "global", own.name, n_bytes)
+            record.row_bytes = row_bytes
             row = record.add(mask, addresses - own.base)
             if self.noted is not None:
                 self.noted(record, mask, row)

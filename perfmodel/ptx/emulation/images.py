@@ -21,6 +21,8 @@ from perfmodel.ptx.types import TYPES
 
 Step = Callable[[Mask], None]
 _AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3}
+_TILED = ("2d", "3d", "a2d")
+"""Images of these shapes lie in memory tile by tile."""
 _GATHERED = ((0, 1), (1, 1), (1, 0), (0, 0))
 """The pixels around a place, in the order in which a gather returns them."""
 
@@ -85,6 +87,10 @@ class _ImageAccess:
             )
         return found, found.image
 
+    def _note(self, mask: Mask, own: Allocation, pixels: Pixels, offsets: NDArray[np.int64]) -> None:
+        row_bytes = pixels.sizes[0] * pixels.n_bytes if self.shape in _TILED else 0
+        self.accesses.note_global(self.instruction, mask, own.base + offsets, pixels.n_bytes, row_bytes)
+
     # --- textures
 
     def _of_texture(self, mask: Mask, own: Allocation, image: Image, rows: list[NDArray[Any]]) -> None:
@@ -102,7 +108,7 @@ class _ImageAccess:
                 places.append(along_axis(row, size, flags, is_mixed))
         nearest = [first for first, _, _ in places]
         offsets = pixels.numbers_of(pixels.near(nearest)) * pixels.n_bytes
-        self.accesses.note_global(self.instruction, mask, own.base + offsets, pixels.n_bytes)
+        self._note(mask, own, pixels, offsets)
         if not self.is_moved:
             return
         if is_gathered:
@@ -145,7 +151,7 @@ class _ImageAccess:
         places = [rows[0] // pixels.n_bytes, *rows[1:]] if self.has_bytes else rows
         inside = pixels.is_inside(places)
         offsets = pixels.numbers_of(pixels.near(places)) * pixels.n_bytes
-        self.accesses.note_global(self.instruction, mask, own.base + offsets, pixels.n_bytes)
+        self._note(mask, own, pixels, offsets)
         if not self.is_moved:
             return
         if self.has_bytes:

@@ -97,6 +97,7 @@ class Addresses:
         scattered: for each execution at other addresses, its lanes and their addresses.
         left_out: executions at other addresses of which nothing was kept.
         beyond: executions by lanes at regular addresses, of which nothing was kept as there were too many.
+        row_bytes: of an image's rows, which lie in tiles; 0 for arrays.
         is_thinned: whether some executions stand for others, so that lanes may be in different iterations of a loop,
             and regular addresses look as if they were not.
     """
@@ -112,6 +113,7 @@ class Addresses:
     scattered: list[tuple[Mask, NDArray[np.int64]]] = field(default_factory=list)
     left_out: int = 0
     beyond: int = 0
+    row_bytes: int = 0
     is_thinned: bool = False
     _kept: int = 0
     along: Any = None

@@ -1,0 +1,81 @@
+"""Compares what pixels of images take that work-items read side by side or anywhere, measured and predicted.
+
+    python -m benchmarks.pixels --device nvidia-h200-e38dd1 --predict h200 \
+        --store docs/results/pixels-nvidia-h200-e38dd1/measurements.sqlite.xz
+
+Each work-item of a kernel in OpenCL C reads 64 pixels of an image: neighbours read neighbours along a row, or below
+each other, or one pixel together, or each its own within a tile of 32 x 32 that moves about, or anywhere. Times come
+from the store; kernels that it lacks are measured if the device is here. They join no fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import perfmodel as pm
+from benchmarks.kernels_compared import compared
+from perfmodel.basics.tables import grid
+
+GROUP, ITEMS, READS, SUBGROUP = 256, 2**20, 64, 32
+SOURCE = """
+__constant sampler_t at = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+
+uint hash(uint x)
+{
+    x *= 2654435761u;
+    x ^= x >> 15;
+    x *= 2246822519u;
+    return x ^ x >> 13;
+}
+
+__kernel void pixels(read_only image2d_t image, __global float *out)
+{
+    const uint i = get_global_id(0);
+    float total = 0;
+    for (uint k = 0; k < READS; k++) {
+        const uint own = hash(i * READS + k), shared = hash(i / NEIGHBOURS * READS + k), lane = i % NEIGHBOURS;
+        const uint x = X, y = Y;
+        total += read_imagef(image, at, (int2)(x % SIDE, y % SIDE)).x;
+    }
+    out[i] = total;
+}
+"""
+PLACES = {
+    "along a row": ("i + k", "i / SIDE + k"),
+    "below each other": ("i / SIDE + k", "i + k"),
+    "all from one": ("shared", "shared >> 16"),
+    "rows anywhere": ("(shared & ~31u) + lane", "shared >> 16"),
+    "in a tile": ("shared + own % 32", "(shared >> 16) + (own >> 16) % 32"),
+    "anywhere": ("own", "own >> 16"),
+}
+PIXELS = {"r:unorm8": 1, "r:float32": 4, "rgba:unorm8": 4, "rgba:float32": 16}
+"""Images' forms, with the bytes of a pixel."""
+SIDES = (128, 1024, 4096)
+
+
+def kernels() -> Iterator[tuple[str, str, int, pm.Kernel]]:
+    """Yields kernels with the places that they read, and the form and side of their image."""
+    for form in PIXELS:
+        for side in SIDES:
+            for place, (x, y) in PLACES.items():
+                for neighbours in (SUBGROUP, 4) if "shared" in x and place != "in a tile" else (SUBGROUP,):
+                    words = {"READS": READS, "NEIGHBOURS": neighbours, "SIDE": side, "X": f"({x})", "Y": f"({y})"}
+                    options = [f"-D{word}={text}".replace(" ", "") for word, text in words.items()]
+                    said: dict[str, int | str] = {"image": f"image:{form}:{side}:{side}", "out": ITEMS}
+                    kernel = pm.Kernel.from_opencl(SOURCE, "pixels", ITEMS, GROUP, said, options)
+                    yield place if neighbours == SUBGROUP else f"{place}, by four", form, side, kernel
+
+
+def main() -> None:
+    found = list(kernels())
+    times = compared([kernel for *_, kernel in found], "what pixels of images take, measured and predicted")
+    lines = []
+    for (place, form, side, _), took, said in zip(found, times.measured, times.predicted, strict=True):
+        each = [f"{1e12 * time / ITEMS / READS:.3g}" for time in (took, said)]
+        lines.append([place, form, f"{side} x {side}", *each, f"{said / took:.2f}"])
+    print(f"{times.device}, picoseconds for each pixel\n")
+    print(grid(["place", "pixels", "image", "measured", "predicted", "ratio"], lines))
+
+
+if __name__ == "__main__":
+    main()
