@@ -106,7 +106,7 @@ JOINED, SKEW = 1.5, 20
 """Sectors that two sub-groups fill: memory reads so many times each, if work-items have many more stores than so many;
 with few stores, the second sub-group comes in time. These four are measured by `benchmarks.records`, as no generator
 stores so."""
-STORING_SUBGROUPS = "max(f_mem_access_global_store_granularity:subgroup, 1)"
+STORES = "max(f_mem_access_global_store_granularity:subgroup, 1)"
 
 WAITS = "f_mem_waits_global_granularity"
 ROUNDS = "f_mem_rounds_global_granularity"
@@ -114,8 +114,8 @@ FRESH = "f_mem_rounds_global_fresh_granularity:longest"
 FAR = FRESH.replace("fresh", f"fresh_beyond:{KEPT}")
 AT_ONCE = f"{SECTORS} / max({ROUNDS}:subgroup, 1) * together"
 # Stores under a condition are under way in a part of the rounds only.
-STORING = f"max(f_mem_rounds_global_store_granularity:subgroup, {ROUNDS}:subgroup, 1)"
-STORED_AT_ONCE = f"{STORED_SECTORS} / {STORING} * together"
+STORE_ROUNDS = f"max(f_mem_rounds_global_store_granularity:subgroup, {ROUNDS}:subgroup, 1)"
+STORED_AT_ONCE = f"{STORED_SECTORS} / {STORE_ROUNDS} * together"
 
 # Products of matrices on tensor cores, as multiplications of halves that take as long.
 OF_HALVES = {"float16": 1, "bfloat16": 1, "tfloat32": 2, "int8": 0.5, "float8": 0.5, "float64": 14.8}
@@ -207,8 +207,8 @@ l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together
 jumped   = {MISSED_GAPS} + evicted * gone * further / (1 + further) * 32 * {SECTORS}_again
-begun    = 128 * {STORED_LINES} / {STORING_SUBGROUPS} * together / 32
-torn     = max({STORED_SECTORS} - f_mem_bytes_global_store / 32, 0) / {STORING_SUBGROUPS}
+begun    = 128 * {STORED_LINES} / {STORES} * together / 32
+torn     = max({STORED_SECTORS} - f_mem_bytes_global_store / 32, 0) / {STORES}
 stores   = f_mem_access_global_store / f_work_items
 joined   = f_mem_access_global_store_granularity:subgroup * min(torn, 1 / max(torn, 1))
            * min(f_mem_bytes_global_store / 32 / max({STORED_SECTORS}, 1), 1) * stores / (stores + {SKEW})

@@ -56,13 +56,11 @@ def _kernels(survey: Survey) -> list[list[str]]:
     """Returns the times of each kernel that was predicted or measured."""
     lines = []
     for each in survey.outcomes:
-        stages = [stage for name in ("predicted", "measured") if (stage := each.stage(name)) is not None]
-        found = {name: value for stage in stages for name, value in stage.values.items()}
-        said, took = found.get("predicted_s"), found.get("measured_s")
-        if said is not None or took is not None:
-            between = "-" if said is None else f"{seconds(found.get('low_s'))} and {seconds(found.get('high_s'))}"
-            ratio = "-" if said is None or took is None else f"{said / took:.2f}"
-            lines.append([each.case.name, seconds(said), between, seconds(took), ratio])
+        times = each.times
+        if times.predicted is not None or times.measured is not None:
+            between = "-" if times.predicted is None else f"{seconds(times.low)} and {seconds(times.high)}"
+            ratio = "-" if times.ratio is None else f"{times.ratio:.2f}"
+            lines.append([each.case.name, seconds(times.predicted), between, seconds(times.measured), ratio])
     return lines
 
 
@@ -84,12 +82,7 @@ def _times(survey: Survey) -> list[list[str]]:
 
 def _covered(survey: Survey) -> str:
     """Returns how many measured times lie in the intervals of their predictions."""
-    inside = []
-    for each in survey.outcomes:
-        predicted, measured = each.stage("predicted"), each.stage("measured")
-        if each.error is not None and predicted is not None and measured is not None:
-            took, high = measured.values["measured_s"], predicted.values["high_s"]
-            inside.append(predicted.values["low_s"] <= took and (high is None or took <= high))
+    inside = [each.times.is_covered for each in survey.outcomes if each.times.ratio is not None]
     return f"{percent(float(np.mean(inside)))} of the measured times in the 90 % intervals"
 
 

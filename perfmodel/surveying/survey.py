@@ -17,6 +17,32 @@ from perfmodel.surveying.stages import ON_A_DEVICE, RUNNING, STAGES, Stage, left
 
 
 @dataclass(frozen=True)
+class Times:
+    """Holds what a case takes, in seconds, as far as it was predicted and measured.
+
+    Attributes:
+        low, high: the ends of the interval that it was predicted in; no high where nothing bounds it.
+    """
+
+    predicted: float | None = None
+    low: float | None = None
+    high: float | None = None
+    measured: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """The predicted by the measured time."""
+        return None if self.predicted is None or self.measured is None else self.predicted / self.measured
+
+    @property
+    def is_covered(self) -> bool:
+        """True where the measured time lies in the interval."""
+        if self.measured is None or self.low is None:
+            return False
+        return self.low <= self.measured and (self.high is None or self.measured <= self.high)
+
+
+@dataclass(frozen=True)
 class CaseOutcome:
     """Holds what became of a case, stage by stage."""
 
@@ -32,12 +58,19 @@ class CaseOutcome:
         return stage is not None and stage.succeeded
 
     @property
+    def times(self) -> Times:
+        """What the case takes."""
+        found: dict[str, float] = {}
+        for name in ("predicted", "measured"):
+            if (stage := self.stage(name)) is not None and stage.succeeded:
+                found |= stage.values
+        return Times(found.get("predicted_s"), found.get("low_s"), found.get("high_s"), found.get("measured_s"))
+
+    @property
     def error(self) -> float | None:
         """The relative error of the predicted time, of a case that was predicted and measured."""
-        predicted, measured = self.stage("predicted"), self.stage("measured")
-        if predicted is None or measured is None or not (predicted.succeeded and measured.succeeded):
-            return None
-        return abs(float(predicted.values["predicted_s"]) / float(measured.values["measured_s"]) - 1)
+        ratio = self.times.ratio
+        return None if ratio is None else abs(ratio - 1)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the outcome as values that JSON can hold."""
