@@ -61,9 +61,6 @@ def emulated(
             case Described():
                 buffer = _buffer(argument, (arrays or {}).get(argument.name), seed + position)
                 given.append(replace(buffer, behind=map_bytes(argument)))
-            case Image():
-                buffer = _buffer(argument, (arrays or {}).get(argument.name), seed + position)
-                given.append(replace(buffer, image=EmulatedImage(argument.pixels, argument.flags)))
             case Array():
                 given.append(_buffer(argument, (arrays or {}).get(argument.name), seed + position))
             case Scalar():
@@ -113,6 +110,9 @@ def map_bytes(array: Described) -> bytes:
 
 def _buffer(array: Array, content: Any, seed: int) -> Buffer:
     """Returns an array with its contents, or with random ones."""
+    if isinstance(array, Image):
+        plain = Array(array.name, array.dtype, array.extent)
+        return replace(_buffer(plain, content, seed), image=EmulatedImage(array.pixels, array.flags))
     dtype = np.dtype(array.dtype)
     n_bytes = array.size * dtype.itemsize
     if content is None:

@@ -147,6 +147,20 @@ def test_surfaces_are_read_and_written_by_bytes() -> None:
     np.testing.assert_array_equal(profile.array("to").reshape(pixels.shape), pixels[:, ::-1, ::-1])
 
 
+def test_structs_hold_textures() -> None:
+    source = """struct Photo { cudaTextureObject_t image; int width; };
+    __global__ void read(Photo photo, float *out)
+    {
+        const int i = blockIdx.x * blockDim.x + threadIdx.x;
+        out[i] = tex2D<float>(photo.image, i % photo.width, i / photo.width);
+    }"""
+    extents: dict[str, int | str] = {"photo_0": "image:r:float32:16:16", "out": ITEMS}
+    read = pm.Kernel.from_cuda(source, "read", ITEMS // 64, 64, extents, photo_2=16)
+    pixels = np.random.default_rng(9).random((16, 16), np.float32)
+    found = pm.emulate(read, {"photo_0": pixels}, groups="all").array("out")
+    np.testing.assert_array_equal(found, pixels.ravel())
+
+
 def test_pixels_are_counted_as_those_of_images() -> None:
     blur = kernel("tex2D<float>(image, u[i], v[i]) + tex2D<float>(image, v[i], u[i])", "image:r:float32:64:64")
     features = {
