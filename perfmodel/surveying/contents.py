@@ -47,8 +47,10 @@ def checked(
     ):
         raise KernelError(f"{what} lies in {said!r}, outside the survey's folder; put it inside")
     given = said_of_array(what, str(said), folder)
+    if given.image is not None:
+        return given
     is_any = is_any or _is_bytes(expected) or expected.base.kind == "V"
-    if not is_any and given.dtype is not None and given.dtype.kind != "V" and given.dtype != expected.base:
+    if not is_any and given.dtype is not None and not _has_the_bits_of(given.dtype, expected.base):
         raise KernelError(f"{what} is said to have {given.dtype}, and the kernel takes {told}; say {expected.base}")
     if given.array is not None and given.array.nbytes % expected.itemsize:
         raise KernelError(f"{what}: {said} does not hold whole elements of {told}; save these")
@@ -66,11 +68,20 @@ def contents(name: str, given: ArrayContents, expected: np.dtype[Any], seed: int
     if given.array is not None:
         is_own = _is_bytes(expected) and given.array.dtype.kind != "V"
         return np.frombuffer(given.array.tobytes(), given.array.dtype if is_own else expected.base)
+    if given.image is not None:
+        expected = np.dtype(given.image.dtype)
     array = np.zeros(_elements(f"array {name!r}", given, expected), expected)
     if given.kind != "zeros":
         numbers = array if given.dtype is None else array.view(np.uint8).view(given.dtype)
         _fill(numbers, np.random.default_rng(seed), given.bounds)
     return array.view(given.dtype) if _is_bytes(expected) and given.dtype is not None else array
+
+
+def _has_the_bits_of(given: np.dtype[Any], expected: np.dtype[Any]) -> bool:
+    """Returns whether elements of a type are what a kernel takes: of the same type, whole numbers with a sign or
+    without, or structs."""
+    both = {given.kind, expected.kind}
+    return given.kind == "V" or given == expected or (both == {"i", "u"} and given.itemsize == expected.itemsize)
 
 
 def _is_bytes(expected: np.dtype[Any]) -> bool:

@@ -107,7 +107,7 @@ class CudaCase(Case):
 
     def _element(self, name: str) -> tuple[np.dtype[Any], str]:
         """Returns the type of an array's elements, and what it is called: of a struct's array, what is said of it."""
-        if name in self.compiled.words and isinstance(array := self.compiled.sized(name, self.said[name]), Array):
+        if isinstance(array := self.compiled.sized(name, self.said[name]), Array):
             return np.dtype(array.dtype), str(array.dtype)
         return self._declared(name)
 

@@ -59,6 +59,12 @@ __global__ void turned(View<const float> from, View<double> to, float by)
         for (int row = 0; row < from.rows; ++row) to.data[i * to.stride + row] = by * from.data[row * from.stride + i];
 }
 
+__global__ void shown(cudaTextureObject_t image, const unsigned *order, float *out)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[order[i]] = tex2D<float>(image, i % 16 / 16.0f, i / 16 / 8.0f);
+}
+
 __global__ void beyond(float *out) { out[threadIdx.x + 1000] = 1; }
 """
 ITEM = np.dtype([("weight", "f4"), ("kind", "i4")])
@@ -123,6 +129,13 @@ def describe(folder: Path, *cases: dict[str, Any]) -> list[Case]:
     document = {"format": "perfmodel-survey", "version": 1, "cases": list(cases)}
     (folder / "survey.json").write_text(json.dumps(document), encoding="utf-8")
     return load_cases(folder)
+
+
+def test_textures_are_said_as_images_and_whole_numbers_with_a_sign_or_without(folder: Path) -> None:
+    np.save(folder / "order.npy", np.arange(128, dtype=np.int32))
+    given = {"image": "image:rgba:uint8:16:8:normalized:linear", "order": "order.npy", "out": "zeros:float32:128"}
+    found = survey(describe(folder, case("shown", given)), calibration="@h200")
+    assert found.failures == []
 
 
 def test_kernels_are_predicted_without_a_device(folder: Path) -> None:
