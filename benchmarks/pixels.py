@@ -4,8 +4,9 @@
         --store docs/results/pixels-nvidia-h200-e38dd1/measurements.sqlite.xz
 
 Each work-item of a kernel in OpenCL C reads 64 pixels of an image: neighbours read neighbours along a row, or below
-each other, or one pixel together, or each its own within a tile of 32 x 32 that moves about, or anywhere. Times come
-from the store; kernels that it lacks are measured if the device is here. They join no fit.
+each other, or in blocks of 8 by 4, or one pixel together, or each its own within a tile of 32 x 32 that moves about, or
+anywhere; of images with three axes along each of them, or in blocks. Times come from the store; kernels that it lacks
+are measured if the device is here. They join no fit.
 """
 
 from __future__ import annotations
@@ -40,9 +41,13 @@ __kernel void pixels(read_only image2d_t image, __global float *out)
     out[i] = total;
 }
 """
+OF_VOLUMES = SOURCE.replace("image2d_t", "image3d_t").replace(
+    "(int2)(x % SIDE, y % SIDE)", "(int4)(x % SIDE, y % SIDE, (Z) % SIDE, 0)"
+)
 PLACES = {
     "along a row": ("i + k", "i / SIDE + k"),
     "below each other": ("i / SIDE + k", "i + k"),
+    "blocks of 8 x 4": ("i % 8 + i / 32 % 16 * 8 + k", "i / 8 % 4 + i / 512 * 4"),
     "all from one": ("shared", "shared >> 16"),
     "rows anywhere": ("(shared & ~31u) + lane", "shared >> 16"),
     "in a tile": ("shared + own % 32", "(shared >> 16) + (own >> 16) % 32"),
@@ -51,9 +56,17 @@ PLACES = {
 PIXELS = {"r:unorm8": 1, "r:float32": 4, "rgba:unorm8": 4, "rgba:float32": 16}
 """Images' forms, with the bytes of a pixel."""
 SIDES = (128, 1024, 4096)
+VOLUMES = {
+    "along a row": ("i + k", "i / SIDE", "i / SIDE / SIDE"),
+    "below each other": ("i / SIDE + k", "i", "i / SIDE / SIDE"),
+    "behind each other": ("i / SIDE + k", "i / SIDE / SIDE", "i"),
+    "blocks of 4 x 4 x 2": ("i % 4 + i / 32 % 16 * 4 + k", "i / 4 % 4 + i / 512 * 4", "i / 16 % 2 + i / 16384 * 2"),
+    "anywhere": ("own", "own >> 8", "own >> 16"),
+}
+DEPTHS = (64, 256)
 
 
-def kernels() -> Iterator[tuple[str, str, int, pm.Kernel]]:
+def kernels() -> Iterator[tuple[str, str, str, pm.Kernel]]:
     """Yields kernels with the places that they read, and the form and side of their image."""
     for form in PIXELS:
         for side in SIDES:
@@ -63,16 +76,34 @@ def kernels() -> Iterator[tuple[str, str, int, pm.Kernel]]:
                     options = [f"-D{word}={text}".replace(" ", "") for word, text in words.items()]
                     said: dict[str, int | str] = {"image": f"image:{form}:{side}:{side}", "out": ITEMS}
                     kernel = pm.Kernel.from_opencl(SOURCE, "pixels", ITEMS, GROUP, said, options)
-                    yield place if neighbours == SUBGROUP else f"{place}, by four", form, side, kernel
+                    yield place if neighbours == SUBGROUP else f"{place}, by four", form, f"{side}^2", kernel
+
+
+def volumes() -> Iterator[tuple[str, str, str, pm.Kernel]]:
+    """Yields the same of images with three axes."""
+    for form in PIXELS:
+        for side in DEPTHS:
+            for place, (x, y, z) in VOLUMES.items():
+                words = {
+                    "READS": READS,
+                    "NEIGHBOURS": SUBGROUP,
+                    "SIDE": side,
+                    "X": f"({x})",
+                    "Y": f"({y})",
+                    "Z": f"({z})",
+                }
+                options = [f"-D{word}={text}".replace(" ", "") for word, text in words.items()]
+                said: dict[str, int | str] = {"image": f"image:{form}:{side}:{side}:{side}", "out": ITEMS}
+                yield place, form, f"{side}^3", pm.Kernel.from_opencl(OF_VOLUMES, "pixels", ITEMS, GROUP, said, options)
 
 
 def main() -> None:
-    found = list(kernels())
+    found = [*kernels(), *volumes()]
     times = compared([kernel for *_, kernel in found], "what pixels of images take, measured and predicted")
     lines = []
     for (place, form, side, _), took, said in zip(found, times.measured, times.predicted, strict=True):
         each = [f"{1e12 * time / ITEMS / READS:.3g}" for time in (took, said)]
-        lines.append([place, form, f"{side} x {side}", *each, f"{said / took:.2f}"])
+        lines.append([place, form, side, *each, f"{said / took:.2f}"])
     print(f"{times.device}, picoseconds for each pixel\n")
     print(grid(["place", "pixels", "image", "measured", "predicted", "ratio"], lines))
 

@@ -16,6 +16,7 @@ QUANTITIES: dict[str, tuple[str, Callable[[Issue], float]]] = {
     **{pipe: ("cycle", lambda issue, pipe=pipe: issue.cycles[pipe]) for pipe in CYCLES},  # type: ignore[misc]
     "alone": ("operation", lambda issue: issue.operations),
     "longest": ("", lambda issue: issue.longest),
+    "uneven": ("", lambda issue: issue.uneven),
     "known": ("", lambda issue: 1.0),
 }
 """The words of names: each with its unit, and how machine code says it."""
@@ -57,7 +58,8 @@ class IssueFeature(CodeFeature):
     ``alone`` the operations, one after the other,
     that take as long as the longest work-item does alone with every load from the nearest memory, times all work-items;
     ``longest`` is how many times as many instructions the busiest sub-group executes as that of another work-group, on
-    average; ``known`` is 1 where all of this is known.
+    average; ``uneven`` is the standard deviation of the instructions of work-groups, over their mean; ``known`` is 1
+    where all of this is known.
     """
 
     quantities = QUANTITIES

@@ -131,6 +131,16 @@ that is counted by the source; measured by `benchmarks.issue_rates`, as no gener
 ROOM = {"p_resident_items": 2048, "p_resident_groups": 32, "p_registers": 65536, "p_local_bytes": 233472}
 """A compute unit of an H200 has room for so much at a time; what others have follows from their facts."""
 
+ASKED, OF_VOLUMES = 1.3, 7
+"""Texture units take so many cycles more for a sub-group than fits say, which count kernels by their source, whose
+other instructions they take for a part of it; by the same kernels' machine code, and `benchmarks.pixels`. Of images
+with three axes they read half as many pixels at a time."""
+FARTHEST = 2.5
+"""The sum of the busiest of about a hundred units lies so many standard deviations beyond their mean."""
+EVENED = 0.4
+"""Units that take a new work-group when one has ended differ by so much less: at the end they are anywhere within the
+last ones, as if these were a third as long (the variance of what is left, `1 - 3 ** -0.5` in all)."""
+
 MODEL = f"""
 transfer = p_to * f_transfer_bytes_to + p_to_latency * f_transfers_to + p_from * f_transfer_bytes_from \
 + p_from_latency * f_transfers_from
@@ -145,6 +155,9 @@ room     = min(p_resident_groups, p_resident_items / slots, p_registers / (slots
                p_local_bytes / (f_held_local + 1024))
 resident = group * max(floor(room), 1)
 together = min(f_work_items, resident * p_units)
+shared_out = f_thread_groups / p_units
+strayed  = {FARTHEST} * f_issue_uneven * min(shared_out, resident / group) ** 0.5
+           * (1 - {EVENED} * step(shared_out - resident / group))
 longest  = max({ROUNDS}:longest / group / max({ROUNDS}:workgroup, 1),
                (1 - step({ROUNDS}:longest - 0.5)) * f_issue_longest)
 loads    = f_mem_access_global_load_granularity:subgroup
@@ -169,8 +182,9 @@ fetched  = (lines + p_l1_global * (f_mem_access_scratch_load_granularity:subgrou
            + p_constant * f_mem_transactions_global_load_block:4_tag:constant
            + p_constant_line * f_mem_transactions_global_load_block:64_tag:constant
              * max(1 - p_near_constant / max(f_mem_tables, 1), 0)
-           + p_image * f_mem_access_global_load_tag:image_granularity:subgroup
-           + p_pixel * f_mem_bytes_global_load_tag:image)
+           + max((p_image + known * {ASKED} * p_l1_global) * f_mem_access_global_load_tag:image_granularity:subgroup
+                 + p_pixel * f_mem_bytes_global_load_tag:image,
+                 {OF_VOLUMES} * p_l1_global * f_mem_access_global_load_tag:volume_granularity:subgroup))
 l1       = {BUSY} * idle * overlap(fetched, local, p_apart)
 tensor   = {BUSY} * p_mma * {PRODUCTS}
 brought  = f_mem_footprint_global_load_block:64

@@ -6,7 +6,7 @@ from perfmodel.modelling.meaning import Meaning
 from perfmodel.models.unified_plus import FAST
 
 # What the busiest compute unit has to do, against the mean: whole work-groups, at least the one with the longest loops.
-BUSY = "max(ceil(f_thread_groups / p_units), longest) * p_units / f_thread_groups"
+BUSY = "max(ceil(shared_out), longest, shared_out + strayed) / shared_out"
 # Operations that come one after the other: as many as take a sub-group's time in machine code; where that is not known,
 # on what loops carry on, on what each iteration loads, and within functions that are called.
 ONE_BY_ONE = f"""\
@@ -53,6 +53,8 @@ TERMS: dict[str, Meaning] = {
     ),
     "resident": Meaning("work-items that a compute unit holds at a time, where there are enough"),
     "together": Meaning("work-items that run at a time on all compute units"),
+    "shared_out": Meaning("work-groups of each compute unit"),
+    "strayed": Meaning("work-groups, as many as are done meanwhile, that the busiest compute unit is behind the others"),
     "longest": Meaning("loads in a row, or else instructions, of the work-group with the longest loops, over the mean"),
     "loads": Meaning("loads from global memory that sub-groups issue"),
     "turns": Meaning("what work-items wait for, each by itself, so many at a time as there is room for"),

@@ -304,11 +304,13 @@ class Issue:
             the nearest memory, times all work-items.
         longest: how many times as many instructions the busiest sub-group executes as that of another work-group does,
             on average.
+        uneven: the standard deviation of the instructions of work-groups, over their mean.
     """
 
     cycles: Mapping[str, float]
     operations: float
     longest: float
+    uneven: float
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -53,7 +54,7 @@ class Array:
         return int(self.extent)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Image(Array):
     """An image, an array whose elements are the channels of its pixels, row by row.
 
@@ -70,6 +71,12 @@ class Image(Array):
     normalized: bool = False
     form: str = "image2d_t"
     flags: int = 0
+
+    def __repr__(self) -> str:
+        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        if not self.flags:  # as stores have images that are read by samplers
+            del fields["flags"]
+        return f"Image({', '.join(f'{name}={value!r}' for name, value in fields.items())})"
 
     @property
     def pixels(self) -> Pixels:

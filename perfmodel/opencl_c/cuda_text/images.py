@@ -59,14 +59,14 @@ class Images:
     def write(self, statement: low.WriteImage, coordinates: list[str], numbers: list[str]) -> None:
         """Emits the write of a pixel."""
         name, type_ = self._image(statement.access)
-        ptx, operand = self._type(element_of(statement.value.type))
+        _, operand = self._type(element_of(statement.value.type))
         places = self._places(type_, coordinates, is_whole=True)
         four = [*numbers, *["0"] * 4][:4]
         braces = ", ".join(f"%{1 + place}" for place in range(len(places)))
         values = ", ".join(f"%{1 + len(places) + place}" for place in range(4))
         given = ", ".join([*places, *(f'"{operand}"({each})' for each in four)])
         self._emit(
-            f'asm volatile("sust.p.{_SHAPES[type_.name]}.v4.{ptx}.zero [%0, {{{braces}}}], {{{values}}};" :: '
+            f'asm volatile("sust.p.{_SHAPES[type_.name]}.v4.b32.zero [%0, {{{braces}}}], {{{values}}};" :: '
             f'"l"(p{self._positions[name]}), {given});'
         )
 

@@ -296,7 +296,7 @@ class AccessCounter:
 
 def _tags_of(instruction: Instruction) -> frozenset[str]:
     if instruction.opcode in IMAGES:
-        return frozenset(("image",))
+        return frozenset(("image", "volume") if instruction.has("3d") else ("image",))
     return frozenset(tag for word, tag in _TAGS.items() if instruction.has(word))
 
 

@@ -71,7 +71,12 @@ def as_assembled(counts: KernelCounts, launch: EmulatedLaunch, code: Sequence[In
         replace(each, wait=each.wait * factors.get(each.space, 1.0)) if each.direction == "load" else each
         for each in counts.accesses
     )
-    issue = Issue(_cycles_by_pipe(launch, blocks), alone.operations * launch.items, launch.longest)
+    issue = Issue(
+        cycles=_cycles_by_pipe(launch, blocks),
+        operations=alone.operations * launch.items,
+        longest=launch.longest,
+        uneven=launch.uneven,
+    )
     return replace(counts, accesses=accesses, issue=issue)
 
 

@@ -79,6 +79,14 @@ class EmulatedLaunch:
         mean = float(self.weights @ by_block) / float(self.weights.sum())
         return float(by_block.max()) / mean if mean else 1.0
 
+    @property
+    def uneven(self) -> float:
+        """The standard deviation of the instructions that blocks execute, over their mean."""
+        by_block = self._work.reshape(len(self.weights), -1).sum(axis=1)
+        mean = float(np.average(by_block, weights=self.weights))
+        variance = float(np.average((by_block - mean) ** 2, weights=self.weights))
+        return variance**0.5 / mean if mean else 0.0
+
     def executions(self, tally: Tally) -> Executions:
         key = id(tally)
         if key not in self._executions:

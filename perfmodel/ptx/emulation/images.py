@@ -179,4 +179,5 @@ class _ImageAccess:
                 words[offsets // self.type.bytes + place] = value.view(self.type.raw)
         else:
             held = own.bytes[: own.n_bytes].view(pixels.dtype).reshape(-1, pixels.channels)
-            held[offsets // pixels.n_bytes] = pixels.held(np.stack(values[: pixels.channels])).T
+            numbers = np.stack([value.view(pixels.numbers) for value in values[: pixels.channels]])
+            held[offsets // pixels.n_bytes] = pixels.held(numbers).T
