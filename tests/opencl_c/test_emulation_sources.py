@@ -324,3 +324,24 @@ def test_arrays_that_are_parameters_are_pointers() -> None:
     counted = pm.Kernel.from_opencl(source, "k", 8, 8, {"from": 8, "tables": 3, "own": 64, "rows": 8, "out": 8}, n=2)
     assert pm.feature("f_mem_access_global_load").eval(counted) == 5 * 8
     assert pm.feature("f_mem_access_local_load").eval(counted) == 2 * 8
+
+
+def test_a_variable_chooses_a_component_of_a_vector() -> None:
+    source = """__kernel void k(__global float4 *x, __global float *y)
+    {
+        const int i = get_global_id(0);
+        float4 own = x[i];
+        float total = 0;
+        for (int j = 0; j < 4; j++) total += own[j] * (j + 1);
+        own[i & 3] = 5;
+        x[i][i & 3] = 7;
+        y[i] = total + 10 * dot(own, (float4)(1, 2, 3, 4));
+    }"""
+    kernel = pm.Kernel.from_opencl(source, "k", 64, 64, {"x": 64, "y": 64})
+    before = np.random.default_rng(1).random((64, 4), np.float32)
+    profile = pm.emulate(kernel, {"x": before.reshape(-1).copy()}, groups="all")
+    rows, factors = np.arange(64), np.array([1, 2, 3, 4])
+    changed, own = before.copy(), before.copy()
+    changed[rows, rows % 4], own[rows, rows % 4] = 7, 5
+    np.testing.assert_allclose(profile.array("y"), before @ factors + 10 * (own @ factors), rtol=1e-5)
+    np.testing.assert_array_equal(profile.array("x"), changed.reshape(-1))

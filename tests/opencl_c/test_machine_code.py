@@ -186,6 +186,8 @@ def test_whole_numbers(text: str, dtype: str) -> None:
         "switch (x[i] & 3) { case 0: y[i] = 5; break; case 1: y[i] = 6; case 2: y[i] += 7; break;"
         " default: y[i] = -1; }",
         "struct { int a; short b[3]; } s; s.a = x[i]; s.b[i % 3] = 4; s.b[(i + 1) % 3] = 5; y[i] = s.a + s.b[i % 3];",
+        "int4 v = (int4)(x[i], 1, 2, 3); int s = 0; for (int k = 0; k < 4; ++k) s += v[k] * k; v[x[i] & 3] = 9;"
+        " y[i] = s + v.x + 2 * v.y + 3 * v.z + 4 * v.w;",
         "__global int *p = x[i] & 1 ? x : y; y[i] += p[i] + (x[i] > 0 && x[63 - i] > 0 ? 3 : 4);",
     ],
 )
@@ -228,6 +230,8 @@ def test_images(body: str, sampler: str) -> None:
     pixels = np.random.default_rng(7).random((HEIGHT, WIDTH, 4), np.float32)
     written = np.zeros((HEIGHT, WIDTH, 2), np.float32)
     check(kernel, {"from": pixels, "to": written, "z": np.zeros(ITEMS, np.float32)}, rtol=1e-5)
+    if is_installed():  # the assembler takes what is printed
+        assert float(pm.feature("f_issue_known").eval(kernel.as_machine_code().as_compiled())) == 1
 
 
 @pytest.mark.parametrize("form", ["uint8", "int16", "unorm8", "float16"])

@@ -63,9 +63,10 @@ REFUSALS: list[tuple[str, tuple[str, ...], str]] = [
         "kernel.cl:1:36: the kernel uses assembly (__asm__), which perfmodel does not support; use built-in functions",
     ),
     (
-        "__kernel void k(__global int *a, int i) { int4 v = 0; a[0] = v[i]; }",
+        "__kernel void k(__global int4 *a, int i) { a[0].x = (a[1] + 2)[i]; }",
         (),
-        "kernel.cl:1:62: a component of a vector is chosen by a variable index; use an array instead",
+        "kernel.cl:1:53: a component of a vector that has no place of its own is chosen by a variable; give the "
+        "vector a variable",
     ),
     (
         "__kernel void k(__global int *a, int i) { a[0] = i ?: 3; }",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import perfmodel as pm
@@ -97,6 +98,9 @@ def test_the_longest_group_is_known_beside_the_others() -> None:
     one_in_four = "int turns = blockIdx.x % 4 ? m / 16 : m; for (int j = 0; j < turns; j++) r = r * w + 1;"
     assert counted(kernel("r = x[i];"), "f_issue_longest") == pytest.approx(1, rel=0.01)
     assert counted(kernel(one_in_four), "f_issue_longest") == pytest.approx(1 / (0.25 + 0.75 / 16), rel=0.05)
+    assert counted(kernel("r = x[i];"), "f_issue_uneven") == pytest.approx(0, abs=0.01)
+    turns = np.array([1, 1 / 16, 1 / 16, 1 / 16])
+    assert counted(kernel(one_in_four), "f_issue_uneven") == pytest.approx(turns.std() / turns.mean(), rel=0.05)
 
 
 def test_only_what_is_compiled_is_known() -> None:

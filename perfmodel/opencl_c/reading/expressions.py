@@ -333,11 +333,32 @@ class Expressions:
         if isinstance(base.type, ts.Pointer):
             return sx.Dereference(base.type.target, place, sx.Shift(base.type, place, base, index))
         value = context.tree.integer(item.children[1].cursor)
-        if not isinstance(base.type, ts.Vector) or value is None:
-            raise context.fault("a component of a vector is chosen by a variable index; use an array instead", item)
+        if not isinstance(base.type, ts.Vector):
+            raise context.fault("what an index is of is neither array nor vector", item)
+        if value is None:
+            first = self._first_component(base, item)
+            return sx.Dereference(base.type.element, place, sx.Shift(first.type, place, first, index))
         if not 0 <= value < base.type.width:
             raise context.fault(f"a {base.type} has no component {value}", item)
         return sx.Swizzle(base.type.element, place, base, (value,))
+
+    def _first_component(self, vector: sx.Expression, item: Item) -> sx.Expression:
+        """Returns the address of a vector's first component, of which a variable says another."""
+        assert isinstance(vector.type, ts.Vector)
+        place = self.context.place(item)
+        match vector:
+            case sx.Name():
+                whole: sx.Expression = sx.AddressOf(ts.Pointer(vector.type, vector.variable.space), place, vector)
+            case sx.Dereference():
+                whole = vector.pointer
+            case _:
+                raise self.context.fault(
+                    "a component of a vector that has no place of its own is chosen by a variable; give the vector a "
+                    "variable",
+                    item,
+                )
+        assert isinstance(whole.type, ts.Pointer)
+        return sx.Convert(ts.Pointer(vector.type.element, whole.type.space), place, whole)
 
     # --- calls
 
