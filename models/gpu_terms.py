@@ -54,7 +54,9 @@ TERMS: dict[str, Meaning] = {
     "resident": Meaning("work-items that a compute unit holds at a time, where there are enough"),
     "together": Meaning("work-items that run at a time on all compute units"),
     "shared_out": Meaning("work-groups of each compute unit"),
-    "strayed": Meaning("work-groups, as many as are done meanwhile, that the busiest compute unit is behind the others"),
+    "strayed": Meaning(
+        "work-groups, as many as are done meanwhile, that the busiest compute unit is behind the others"
+    ),
     "longest": Meaning("loads in a row, or else instructions, of the work-group with the longest loops, over the mean"),
     "loads": Meaning("loads from global memory that sub-groups issue"),
     "turns": Meaning("what work-items wait for, each by itself, so many at a time as there is room for"),

@@ -59,7 +59,7 @@ class CaseOutcome:
 
     @property
     def times(self) -> Times:
-        """What the case takes."""
+        """Seconds that the case takes."""
         found: dict[str, float] = {}
         for name in ("predicted", "measured"):
             if (stage := self.stage(name)) is not None and stage.succeeded:
