@@ -137,7 +137,7 @@ class CompiledKernel:
         if not isinstance(said, Mapping):
             return PtxProgram(*launch, list(said), shared, assumptions)
         arrays = {name: said_of_array(repr(name), str(said[name])) for name in said if self._is_in_words(name, said)}
-        images = {name: said_of_array(name, each) for name, each in said.items() if is_image(each)}
+        images = {name: said_of_array(name, each) for name, each in said.items() if _is_image(each)}
         elements = {**said, **{name: self.sized(name, each) for name, each in (arrays | images).items()}}
         extents = [*axes_of("grid", self.name, grid), *axes_of("block", self.name, block)]
         sizes = names_in([*extents, shared, assumptions])
@@ -287,7 +287,7 @@ def declared_arguments(
     return found
 
 
-def is_image(said: object) -> bool:
+def _is_image(said: object) -> bool:
     """Returns whether words say an image, as of a texture."""
     return isinstance(said, str) and said.startswith("image:")
 

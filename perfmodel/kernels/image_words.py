@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perfmodel.basics.errors import KernelError
+from perfmodel.basics.image_sampling import ADDRESSING
 from perfmodel.kernels.arguments import Image, Sampler
 from perfmodel.opencl_c.types import Image as ImageType
 
@@ -71,7 +72,7 @@ def texture(what: str, said: str) -> Image:
         KernelError: for what is not understood.
     """
     word, *parts = [part.strip() for part in said.split(":")]
-    flags = [part for part in parts[2:] if part in FLAGS]
+    flags = sum(FLAGS[part] for part in {*parts[2:]} & FLAGS.keys())
     sizes = tuple(part for part in parts[2:] if part not in FLAGS)
     is_known = word == "image" and len(parts) > 1 and parts[0] in CHANNELS and parts[1] in NUMBERS
     if not is_known or not 1 <= len(sizes) <= len(AXES):
@@ -89,7 +90,7 @@ def texture(what: str, said: str) -> Image:
         channels=CHANNELS[parts[0]],
         normalized=is_normalized,
         form="texture",
-        flags=sum({FLAGS[each] for each in flags}) or FLAGS["clamp_to_edge"],
+        flags=flags if flags & ADDRESSING else flags | FLAGS["clamp_to_edge"],
     )
 
 

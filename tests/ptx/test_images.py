@@ -63,7 +63,9 @@ def test_the_nearest_pixel_is_read_and_that_of_the_edge_outside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "place"), [("clamp_to_edge", to_edge), ("repeat", lambda at, size: at % size)], ids=["edge", "repeat"]
+    ("how", "place"),
+    [("linear", to_edge), ("clamp_to_edge", to_edge), ("repeat", lambda at, size: at % size)],
+    ids=["nothing said", "edge", "repeat"],
 )
 def test_pixels_around_are_mixed(how: str, place: Callable[[int, int], int]) -> None:
     pixels = np.random.default_rng(3).random((HEIGHT, WIDTH), np.float32)
