@@ -67,6 +67,11 @@ class DeclaredProgram(ABC):
 
     def _follows(self, *shape: SizeExpression) -> None:
         """Takes in from which sizes the launch's shape and the arguments' extents follow."""
+        self._image_sizes = {
+            each.name: [self._expression(f"size of image {each.name!r}", size) for size in each.sizes]
+            for each in self.declared
+            if isinstance(each, Image)
+        }
         self._extents = {
             each.name: self._expression(
                 f"extent of {'' if isinstance(each, Derived) else 'array '}{each.name!r}",
@@ -74,11 +79,6 @@ class DeclaredProgram(ABC):
             )
             for each in (*self.declared, *self.declared_arrays)
             if isinstance(each, Array | LocalArray | Derived)
-        }
-        self._image_sizes = {
-            each.name: [self._expression(f"size of image {each.name!r}", size) for size in each.sizes]
-            for each in self.declared
-            if isinstance(each, Image)
         }
         self._shaping = frozenset(name for axis in shape for name in axis.names)
         self._extending = self._shaping.union(*(extent.names for extent in self._extents.values()))
