@@ -133,8 +133,8 @@ ROOM = {"p_resident_items": 2048, "p_resident_groups": 32, "p_registers": 65536,
 
 ASKED, OF_VOLUMES = 1.3, 7
 """Texture units take so many cycles more for a sub-group than fits say, which count kernels by their source, whose
-other instructions they take for a part of it; by the same kernels' machine code, and `benchmarks.pixels`. Of images
-with three axes they read half as many pixels at a time."""
+other instructions they take for a part of it; by the same kernels' machine code, and `benchmarks.pixels`. They read
+half as many pixels at a time where images have three axes."""
 FARTHEST = 2.5
 """The sum of the busiest of about a hundred units lies so many standard deviations beyond their mean."""
 EVENED = 0.4
