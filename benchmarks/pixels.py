@@ -12,6 +12,7 @@ are measured if the device is here. They join no fit.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import perfmodel as pm
 from benchmarks.kernels_compared import compared
@@ -53,8 +54,7 @@ PLACES = {
     "in a tile": ("shared + own % 32", "(shared >> 16) + (own >> 16) % 32"),
     "anywhere": ("own", "own >> 16"),
 }
-PIXELS = {"r:unorm8": 1, "r:float32": 4, "rgba:unorm8": 4, "rgba:float32": 16}
-"""Images' forms, with the bytes of a pixel."""
+PIXELS = ("r:unorm8", "r:float32", "rgba:unorm8", "rgba:float32")
 SIDES = (128, 1024, 4096)
 VOLUMES = {
     "along a row": ("i + k", "i / SIDE", "i / SIDE / SIDE"),
@@ -68,33 +68,31 @@ DEPTHS = (64, 256)
 
 def kernels() -> Iterator[tuple[str, str, str, pm.Kernel]]:
     """Yields kernels with the places that they read, and the form and side of their image."""
-    for form in PIXELS:
-        for side in SIDES:
-            for place, (x, y) in PLACES.items():
-                for neighbours in (SUBGROUP, 4) if "shared" in x and place != "in a tile" else (SUBGROUP,):
-                    words = {"READS": READS, "NEIGHBOURS": neighbours, "SIDE": side, "X": f"({x})", "Y": f"({y})"}
-                    options = [f"-D{word}={text}".replace(" ", "") for word, text in words.items()]
-                    said: dict[str, int | str] = {"image": f"image:{form}:{side}:{side}", "out": ITEMS}
-                    kernel = pm.Kernel.from_opencl(SOURCE, "pixels", ITEMS, GROUP, said, options)
-                    yield place if neighbours == SUBGROUP else f"{place}, by four", form, f"{side}^2", kernel
+    for form, side in product(PIXELS, SIDES):
+        for place, (x, y) in PLACES.items():
+            for neighbours in (SUBGROUP, 4) if "shared" in x and place != "in a tile" else (SUBGROUP,):
+                name = place if neighbours == SUBGROUP else f"{place}, by four"
+                yield name, form, f"{side}^2", _kernel(SOURCE, form, side, neighbours, X=x, Y=y)
 
 
 def volumes() -> Iterator[tuple[str, str, str, pm.Kernel]]:
     """Yields the same of images with three axes."""
-    for form in PIXELS:
-        for side in DEPTHS:
-            for place, (x, y, z) in VOLUMES.items():
-                words = {
-                    "READS": READS,
-                    "NEIGHBOURS": SUBGROUP,
-                    "SIDE": side,
-                    "X": f"({x})",
-                    "Y": f"({y})",
-                    "Z": f"({z})",
-                }
-                options = [f"-D{word}={text}".replace(" ", "") for word, text in words.items()]
-                said: dict[str, int | str] = {"image": f"image:{form}:{side}:{side}:{side}", "out": ITEMS}
-                yield place, form, f"{side}^3", pm.Kernel.from_opencl(OF_VOLUMES, "pixels", ITEMS, GROUP, said, options)
+    for form, side in product(PIXELS, DEPTHS):
+        for place, (x, y, z) in VOLUMES.items():
+            yield place, form, f"{side}^3", _kernel(OF_VOLUMES, form, side, SUBGROUP, X=x, Y=y, Z=z)
+
+
+def _kernel(source: str, form: str, side: int, neighbours: int, **axes: str) -> pm.Kernel:
+    """Returns a kernel that reads pixels at these coordinates."""
+    words = {
+        "READS": READS,
+        "NEIGHBOURS": neighbours,
+        "SIDE": side,
+        **{axis: f"({text})" for axis, text in axes.items()},
+    }
+    options = [f"-D{word}={text}".replace(" ", "") for word, text in words.items()]
+    said: dict[str, int | str] = {"image": ":".join(["image", form, *[str(side)] * len(axes)]), "out": ITEMS}
+    return pm.Kernel.from_opencl(source, "pixels", ITEMS, GROUP, said, options)
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ Flags of samplers are numbered as OpenCL C numbers them: ``CLK_ADDRESS_CLAMP | C
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 NORMALIZED, LINEAR, ADDRESSING = 1, 0x20, 0xE
-CLAMP_TO_EDGE, CLAMP, REPEAT, MIRRORED = 2, 4, 6, 8
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Place = tuple[Integers, Integers, Floats]
+"""Two pixels along one axis between which a coordinate lies, and the share of the second one."""
 
 
 @dataclass(frozen=True)
@@ -96,24 +97,56 @@ class Pixels:
         """Returns the places in the image that are nearest to some."""
         return [np.clip(at, 0, size - 1) for at, size in zip(places, self.sizes, strict=True)]
 
+    def places(
+        self, coordinates: Sequence[NDArray[Any]], flags: int, has_layers: bool, is_mixed: bool = False
+    ) -> list[Place]:
+        """Returns the pixels between which coordinates lie, for each axis.
 
-def layer_of(coordinates: NDArray[Any], size: int) -> Integers:
-    """Returns the layers of an array of images that coordinates name."""
-    layers: Integers = np.rint(coordinates).astype(np.int64)
-    return np.minimum(np.maximum(layers, 0), size - 1)
+        Args:
+            coordinates: by axis, whole numbers or floats.
+            flags: of the sampler.
+            has_layers: whether the last coordinate is the number of an image among several.
+            is_mixed: whether the pixels around are asked for, whatever the sampler's filter is.
+        """
+        found = []
+        for axis, (along, size) in enumerate(zip(coordinates, self.sizes, strict=True)):
+            if has_layers and axis == len(self.sizes) - 1:
+                layers = np.clip(np.rint(along).astype(np.int64), 0, size - 1)
+                found.append((layers, layers, np.zeros(len(along))))
+            else:
+                found.append(_along_axis(along, size, flags, is_mixed or bool(flags & LINEAR)))
+        return found
+
+    def at(self, places: Sequence[Integers], held: Callable[[Integers], NDArray[Any]]) -> NDArray[Any]:
+        """Returns the four numbers that pixels at some places are read as, outside of the image those of the border.
+
+        Args:
+            held: returns the channels of pixels, a row for each, by their numbers.
+        """
+        channels = held(self.numbers_of(self.near(places)))
+        return self.bordered(self.as_read(channels.T), self.is_inside(places))
+
+    def mixed(self, places: Sequence[Place], held: Callable[[Integers], NDArray[Any]]) -> NDArray[Any]:
+        """Returns the mean of the pixels around, by how near they are; see `at`."""
+        total = np.zeros((4, len(places[0][0])))
+        for sides in product((0, 1), repeat=len(places)):
+            weight = np.ones(total.shape[1])
+            for (_, _, share), side in zip(places, sides, strict=True):
+                weight = weight * (share if side else 1 - share)
+            total += weight * self.at(chosen(places, sides), held)
+        return total
 
 
-def along_axis(coordinates: NDArray[Any], size: int, flags: int, is_linear: bool) -> tuple[Integers, Integers, Floats]:
-    """Returns the pixels along one axis between which coordinates lie, and the share of the second one.
+def chosen(places: Sequence[Place], sides: Sequence[int]) -> list[Integers]:
+    """Returns the pixels on one side along each axis: the first one, or with a 1 the second."""
+    return [second if side else first for (first, second, _), side in zip(places, sides, strict=True)]
 
-    Args:
-        coordinates: whole numbers, or floats.
-        flags: of the sampler.
-        is_linear: whether pixels are mixed along this axis, by how near they are.
-    """
+
+def _along_axis(coordinates: NDArray[Any], size: int, flags: int, is_linear: bool) -> Place:
+    """Returns the pixels along one axis between which coordinates lie."""
     none = np.zeros(len(coordinates))
     if coordinates.dtype.kind != "f":
-        at = addressed(coordinates.astype(np.int64), size, flags)
+        at = _addressed(coordinates.astype(np.int64), size, flags)
         return at, at, none
     u = coordinates.astype(np.float64)
     if flags & NORMALIZED:
@@ -126,14 +159,14 @@ def along_axis(coordinates: NDArray[Any], size: int, flags: int, is_linear: bool
                 u = u * size
     u = np.nan_to_num(u)
     if not is_linear:
-        first = addressed(np.floor(u).astype(np.int64), size, flags)
+        first = _addressed(np.floor(u).astype(np.int64), size, flags)
         return first, first, none
     first = np.floor(u - 0.5).astype(np.int64)
     share = u - 0.5 - first
-    return addressed(first, size, flags), addressed(first + 1, size, flags), share
+    return _addressed(first, size, flags), _addressed(first + 1, size, flags), share
 
 
-def addressed(at: Integers, size: int, flags: int) -> Integers:
+def _addressed(at: Integers, size: int, flags: int) -> Integers:
     """Returns the pixels along one axis that stand for some, which may lie outside."""
     match flags & ADDRESSING:
         case 2 | 8:  # to the edge; mirrored, they were brought inside before
@@ -143,16 +176,3 @@ def addressed(at: Integers, size: int, flags: int) -> Integers:
         case 6:  # repeated
             return at % size
     return at
-
-
-def corners(places: Sequence[tuple[Integers, Integers, Floats]]) -> Iterator[tuple[list[Integers], Floats]]:
-    """Yields the pixels around coordinates, by their places along the axes, with the share that each has in the mean.
-
-    Args:
-        places: for each axis what `along_axis` says.
-    """
-    for corner in product((0, 1), repeat=len(places)):
-        weight = np.ones(len(places[0][0]))
-        for (_, _, share), side in zip(places, corner, strict=True):
-            weight = weight * (share if side else 1 - share)
-        yield [second if side else first for (first, second, _), side in zip(places, corner, strict=True)], weight

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from perfmodel.basics.errors import KernelError
 from perfmodel.basics.image_sampling import ADDRESSING
 from perfmodel.kernels.arguments import Image, Sampler
@@ -45,18 +47,7 @@ def image_argument(name: str, type_: ImageType, said: object, is_output: bool) -
             f"argument {name!r} is an {type_.name}, and said to be {said!r:.60}; write {form}, with DTYPE one of "
             f"{', '.join(NUMBERS)}"
         )
-    channels, (dtype, is_normalized), sizes = CHANNELS[parts[0]], NUMBERS[parts[1]], tuple(parts[2:])
-    extent = " * ".join(f"({size})" for size in (*sizes, channels))
-    return Image(
-        name=name,
-        dtype=dtype,
-        extent=extent,
-        is_output=is_output,
-        sizes=sizes,
-        channels=channels,
-        normalized=is_normalized,
-        form=type_.name,
-    )
+    return replace(_image(parts[0], parts[1], tuple(parts[2:])), name=name, is_output=is_output, form=type_.name)
 
 
 def texture(what: str, said: str) -> Image:
@@ -81,17 +72,15 @@ def texture(what: str, said: str) -> Image:
             f"{what}={said:.60} is no image; write {form}, with DTYPE one of {', '.join(NUMBERS)}, and how it is read "
             f"behind it, of {', '.join(FLAGS)}"
         )
-    dtype, is_normalized = NUMBERS[parts[1]]
-    return Image(
-        name="",
-        dtype=dtype,
-        extent=" * ".join(f"({size})" for size in (*sizes, CHANNELS[parts[0]])),
-        sizes=sizes,
-        channels=CHANNELS[parts[0]],
-        normalized=is_normalized,
-        form="texture",
-        flags=flags if flags & ADDRESSING else flags | FLAGS["clamp_to_edge"],
-    )
+    found = _image(parts[0], parts[1], sizes)
+    return replace(found, form="texture", flags=flags if flags & ADDRESSING else flags | FLAGS["clamp_to_edge"])
+
+
+def _image(order: str, numbers: str, sizes: tuple[str, ...]) -> Image:
+    """Returns an image without a name, by the words for its channels and their numbers."""
+    channels, (dtype, is_normalized) = CHANNELS[order], NUMBERS[numbers]
+    extent = " * ".join(f"({size})" for size in (*sizes, channels))
+    return Image(name="", dtype=dtype, extent=extent, sizes=sizes, channels=channels, normalized=is_normalized)
 
 
 def sampler_argument(name: str, said: object) -> Sampler:

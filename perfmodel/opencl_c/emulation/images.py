@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.basics.image_sampling import ADDRESSING, LINEAR, Floats, Pixels, along_axis, corners, layer_of
+from perfmodel.basics.image_sampling import ADDRESSING, LINEAR, Pixels
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.batch_context import Context
@@ -103,16 +103,10 @@ class ImageHandler(Handler):
 
     def read(self, mask: Mask, coordinates: Values, sampler: Values) -> Values:
         flags, form = int(np.ravel(sampler)[0]), self.image.form
-        places = []
-        for axis, (row, size) in enumerate(zip(self._rows(coordinates), form.sizes, strict=True)):
-            if self.image.type.is_array and axis == self.image.type.axes - 1:
-                layer = layer_of(row, size)
-                places.append((layer, layer, np.zeros(len(row))))
-            else:
-                places.append(along_axis(row, size, flags, bool(flags & LINEAR)))
-        found = self._pixels(mask, [axis[0] for axis in places], flags)
-        if flags & LINEAR:
-            found = self._filtered(places, found)
+        places = form.places(self._rows(coordinates), flags, self.image.type.is_array)
+        found = self._pixels(mask, [first for first, _, _ in places], flags)
+        if flags & LINEAR:  # only the first one counts as an access
+            found = form.mixed(places, self._held)
         return self._typed(found)
 
     def write(self, mask: Mask, value: Values, coordinates: Values) -> None:
@@ -145,15 +139,10 @@ class ImageHandler(Handler):
         found = np.asarray(super().load(mask, addresses))
         return form.bordered(form.as_read(found if self.is_vector else np.atleast_1d(found)[np.newaxis]), inside)
 
-    def _filtered(self, places: list[tuple[Integers, Integers, Floats]], nearest: Values) -> Values:
-        """Returns the mean of the pixels around, by how near they are; only the first one counts as an access."""
-        total, form = np.zeros(nearest.shape), self.image.form
-        for at, weight in corners(places):
-            numbers = form.numbers_of(form.near(at))
-            self.image.ensure(numbers * self.bytes)
-            pixels = form.as_read(self.image.pixels()[numbers].T)
-            total += weight * form.bordered(pixels, form.is_inside(at))
-        return total
+    def _held(self, numbers: Integers) -> NDArray[Any]:
+        """Returns the channels of pixels by their numbers, which is no access."""
+        self.image.ensure(numbers * self.bytes)
+        return self.image.pixels()[numbers]
 
     def _typed(self, pixels: Values) -> Values:
         assert isinstance(self.result, Scalar | Vector)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
-from perfmodel.basics.image_sampling import LINEAR, Pixels, along_axis, corners, layer_of
+from perfmodel.basics.image_sampling import LINEAR, Pixels, chosen
 from perfmodel.ptx.dataflow import address_of
 from perfmodel.ptx.emulation.accesses import Accesses
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.launch import Image
 from perfmodel.ptx.emulation.memory import Allocation
+from perfmodel.ptx.emulation.registers import Read
 from perfmodel.ptx.syntax import Instruction, items_of
 from perfmodel.ptx.types import TYPES
 
@@ -60,12 +62,15 @@ class _ImageAccess:
         if not mask.count:
             return
         own, image = self._image(mask)
-        total = self.accesses.registers.lanes.total
-        rows = [np.broadcast_to(read(), (total,))[mask.index] for read in self.coordinates]
+        rows = [self._by_lane(read, mask) for read in self.coordinates]
         if self.is_surface:
             self._of_surface(mask, own, image.pixels, [row.astype(np.int64) for row in rows])
         else:
             self._of_texture(mask, own, image, rows)
+
+    def _by_lane(self, read: Read, mask: Mask) -> NDArray[Any]:
+        """Returns a register's values, of each lane that takes part."""
+        return np.broadcast_to(read(), (self.accesses.registers.lanes.total,))[mask.index]
 
     def _image(self, mask: Mask) -> tuple[Allocation, Image]:
         handles = np.atleast_1d(self.handles())
@@ -98,44 +103,26 @@ class _ImageAccess:
         if self.type.is_float and pixels.numbers.kind != "f":
             pixels = replace(pixels, is_normalized=True)
         is_gathered = self.instruction.opcode == "tld4"
-        is_mixed = bool(flags & LINEAR) or is_gathered
-        places = []
-        for axis, (row, size) in enumerate(zip(rows, pixels.sizes, strict=True)):
-            if self.shape.startswith("a") and axis == len(rows) - 1:
-                layer = layer_of(row, size)
-                places.append((layer, layer, np.zeros(len(row))))
-            else:
-                places.append(along_axis(row, size, flags, is_mixed))
+        places = pixels.places(rows, flags, self.shape.startswith("a"), is_gathered)
         nearest = [first for first, _, _ in places]
         offsets = pixels.numbers_of(pixels.near(nearest)) * pixels.n_bytes
         self._note(mask, own, pixels, offsets)
         if not self.is_moved:
             return
+        held = partial(self._held, own, pixels)
         if is_gathered:
             channel = next((at for at, word in enumerate("rgba") if self.instruction.has(word)), 0)
-            around = [
-                [second if side else first for (first, second, _), side in zip(places, sides, strict=True)]
-                for sides in _GATHERED
-            ]
-            found = np.stack([self._pixels(own, pixels, at)[channel] for at in around])
+            found = np.stack([pixels.at(chosen(places, sides), held)[channel] for sides in _GATHERED])
         elif flags & LINEAR:
-            found = sum(weight * self._pixels(own, pixels, at) for at, weight in corners(places))
-            found = np.asarray(found).astype(pixels.numbers)
+            found = pixels.mixed(places, held).astype(pixels.numbers)
         else:
-            found = self._pixels(own, pixels, nearest)
+            found = pixels.at(nearest, held)
         self._write(mask, list(found))
-
-    def _pixels(self, own: Allocation, pixels: Pixels, places: list[NDArray[np.int64]]) -> NDArray[Any]:
-        """Returns the four numbers of each pixel, the border's outside."""
-        numbers = pixels.numbers_of(pixels.near(places))
-        held = self._held(own, pixels, numbers)
-        return pixels.bordered(pixels.as_read(held.T), pixels.is_inside(places))
 
     def _held(self, own: Allocation, pixels: Pixels, numbers: NDArray[np.int64]) -> NDArray[Any]:
         if self.accesses.memory.is_filled:
             own.touch(numbers * pixels.n_bytes)
-        held: NDArray[Any] = own.bytes[: own.n_bytes].view(pixels.dtype).reshape(-1, pixels.channels)[numbers]
-        return held
+        return _channels(own, pixels)[numbers]
 
     def _write(self, mask: Mask, values: list[NDArray[Any]]) -> None:
         """Gives registers numbers, of which there is one for each lane that takes part."""
@@ -169,8 +156,7 @@ class _ImageAccess:
     def _store(
         self, mask: Mask, own: Allocation, pixels: Pixels, offsets: NDArray[np.int64], inside: NDArray[np.bool_]
     ) -> None:
-        total = self.accesses.registers.lanes.total
-        values = [np.broadcast_to(read(), (total,))[mask.index][inside] for read in self.values]
+        values = [self._by_lane(read, mask)[inside] for read in self.values]
         offsets = offsets[inside]
         own.touch(offsets)
         if self.has_bytes:
@@ -178,6 +164,10 @@ class _ImageAccess:
             for place, value in enumerate(values):
                 words[offsets // self.type.bytes + place] = value.view(self.type.raw)
         else:
-            held = own.bytes[: own.n_bytes].view(pixels.dtype).reshape(-1, pixels.channels)
             numbers = np.stack([value.view(pixels.numbers) for value in values[: pixels.channels]])
-            held[offsets // pixels.n_bytes] = pixels.held(numbers).T
+            _channels(own, pixels)[offsets // pixels.n_bytes] = pixels.held(numbers).T
+
+
+def _channels(own: Allocation, pixels: Pixels) -> NDArray[Any]:
+    """Returns what an image holds, a row of channels for each pixel."""
+    return own.bytes[: own.n_bytes].view(pixels.dtype).reshape(-1, pixels.channels)
