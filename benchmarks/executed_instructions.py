@@ -18,7 +18,6 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,7 @@ from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.tables import grid
 from perfmodel.device import find_device
 from perfmodel.kernels.core_code import code_of
-from perfmodel.kernels.driver_code import LINES, TARGET
+from perfmodel.kernels.driver_code import TARGET
 from perfmodel.measuring.protocol import run_launch
 from perfmodel.surveying import Case, load_cases
 from perfmodel.x86.work import entry_of, executed_code
@@ -63,7 +62,7 @@ def counted(case: Case, folder: Path) -> dict[int, int]:
     kernel = case.as_kernel()
     launch = kernel.launch()
     job, counts = folder / "job", folder / "counts"
-    job.write_bytes(pickle.dumps((replace(launch, options=(*launch.options, LINES)), case.host_arrays(kernel))))
+    job.write_bytes(pickle.dumps((launch, case.host_arrays(kernel))))
     options = ["--dump-instr=yes", "--instr-atstart=no", "--compress-pos=no", "--compress-strings=no"]
     command = ["valgrind", "--tool=callgrind", *options, f"--callgrind-out-file={counts}"]
     child = [sys.executable, "-m", "benchmarks.executed_instructions", "--job", str(job)]

@@ -87,12 +87,16 @@ vector_add n:2^24,2^26
 """Families that show what a compiler makes of ordinary code, and arrays that no cache holds."""
 CYCLES = {
     "slots": 0.25, "loads": 0.6, "stores": 0.8, "floats": 0.6, "shuffles": 0.5, "transfers": 0.8, "divides": 1.0,
-    "products": 1.0, "waits": 0.7, "gathers": 1.1, "masked": 18.0, "atomics": 15.0, "guesses": 16.0,
+    "products": 1.0, "waits": 0.7, "gathers": 1.1, "masked": 18.0, "atomics": 10.0, "guesses": 16.0,
     "functions": 1.0, "calls": 10.0,
 }  # fmt: skip
 """Cycles of a core for each of these, about, as others have measured them."""
-MEASURED_CYCLES = {"guesses": (11.0, 25.0)}
+MEASURED_CYCLES = {"guesses": (11.0, 25.0), "atomics": (8.0, 20.0)}
 """The least and the most that others have measured, where that is narrower than what a fit might find."""
+HANDED_OVER = 40.0
+"""Cycles until a line is there that another core has changed, about."""
+SHARED = 64
+"""Bytes of a line, which cores that update the same counters take from each other."""
 CLOCK = 3e9
 """The clock in Hz of a processor that tells none."""
 BOUNDS: dict[str, dict[str, float]] = {
@@ -115,12 +119,15 @@ def _sum(words: Iterable[str]) -> str:
 
 def bounds_on(cores: float, clock: float) -> dict[str, dict[str, float]]:
     """Returns where a fit begins on so many cores of such a clock in Hz, and what it may find: `BOUNDS`, and for the
-    units of cores a third to three times what they are known to take, or the range that others have measured."""
+    units of cores, and for lines that go from one to another, a third to three times what they are known to take, or
+    the range that others have measured."""
     found = {}
     for word, cycles in CYCLES.items():
         least, most = MEASURED_CYCLES.get(word, (cycles / 3, cycles * 3))
         ends = {"value": cycles, "min": least, "max": most}
         found[f"p_core_{word}"] = {end: each / (cores * clock) for end, each in ends.items()}
+    handed_over = {"value": HANDED_OVER, "min": HANDED_OVER / 3, "max": HANDED_OVER * 3}
+    found["p_core_shared"] = {end: each / clock for end, each in handed_over.items()}
     return BOUNDS | found
 
 
@@ -171,7 +178,8 @@ moves    = vectors * (p_uniform * ({moved("load_uniform")} + {moved("store_unifo
 chains   = vectors * (p_wait * {waiting(GROUPS["p_f32"])} + p_wait_whole * {waiting(WHOLE)}
            + p_wait_div * {waiting(_named("float32", "div sqrt rsqrt"))} + p_wait_function * {waiting(FUNCTIONS)})
 issued   = overlap({", ".join((_sum(ISSUED), *map(_of_core, SIDE_BY_SIDE)))}, p_ports)
-code     = known * busy * (issued + {_sum(BY_ITSELF)})
+shared   = known * min(f_thread_groups - 1, 1) * p_core_shared * f_mem_contended_global_atomic_block:{SHARED}
+code     = known * busy * (issued + {_sum(BY_ITSELF)}) + shared
 core     = code + overlap(compute + moves, divide, chains, p_within) + apart
 second   = p_second * f_mem_missed_keeps:{first}_{width}
 last     = p_last * f_mem_missed_keeps:{second}_{width}

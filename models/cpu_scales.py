@@ -86,6 +86,7 @@ SCALES: dict[str, str] = {
     "p_core_gathers": f"1 / ({CORES} * f_device_gather_lanes)",
     "p_core_masked": CLOCKS,
     "p_core_atomics": CLOCKS,
+    "p_core_shared": "1 / f_device_clock",
     "p_core_guesses": CLOCKS,
     "p_core_functions": f"1 / ({CORES} * f_device_f32_lanes)",
     "p_core_calls": CLOCKS,

@@ -111,6 +111,10 @@ TERMS: dict[str, Meaning] = {
     "chains": Meaning("operations that wait for their own result"),
     "known": Meaning("1 where the driver's machine code is known, and 0 where the source is counted in its place"),
     "issued": Meaning("instructions of machine code, and the units that they keep busy, which overlap"),
+    "shared": Meaning(
+        "atomics on lines that other cores have just changed",
+        advice="sums of each work-group in local memory first would help",
+    ),
     "code": Meaning(
         "what machine code takes of the busiest core",
         {"{:si} instructions": "f_core_slots", "{:si} loads": "f_core_loads", "{:si} stores": "f_core_stores"},
@@ -246,6 +250,11 @@ PARAMETERS: dict[str, Meaning] = {
         {},
         "arrays instead of images would help",
         {"{:.3g} ns": "1e9 * p_pixel * p_units"},
+    ),
+    "p_core_shared": Meaning(
+        "an atomic on a line that another core has changed, in machine code",
+        advice="sums of each work-group in local memory first would help",
+        reads={"{:.3g} ns": "1e9 * p_core_shared"},
     ),
     **{f"p_core_{word}": _cycles(words, f"p_core_{word}") for word, words in OF_CODE.items()},
     "p_ports": Meaning("how well the units of a core overlap", reads={"p = {:.3g}": "p_ports"}),

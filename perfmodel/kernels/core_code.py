@@ -17,6 +17,7 @@ from perfmodel.kernels.program import EmulatesItself, Program
 from perfmodel.kernels.transfers import WithTransfers
 
 if TYPE_CHECKING:
+    from perfmodel.x86.object_code import Binaries
     from perfmodel.x86.source import Source
 
 USUAL_LANES = 8
@@ -71,8 +72,8 @@ def _work(program: OpenCLProgram, values: Mapping[str, Any]) -> CoreWork | None:
 
 def code_of(
     program: OpenCLProgram, launch: Launch, values: Mapping[str, Any]
-) -> tuple[bytes, Source, int, bool] | None:
-    """Returns what a driver makes of a program, as `perfmodel.x86.work.work_of` takes it: the binary, the source as it
+) -> tuple[Binaries, Source, int, bool] | None:
+    """Returns what a driver makes of a program, as `perfmodel.x86.work.work_of` takes it: binaries, the source as it
     is executed, the work-items of a vector, and whether there are any; None where no driver tells its machine code.
 
     Args:
@@ -85,4 +86,4 @@ def code_of(
     if made is None:
         return None
     lanes = made.lanes.get(launch.kernel_name, 0)
-    return made.binary, program.executed_source(lanes or USUAL_LANES, values), lanes or USUAL_LANES, bool(lanes)
+    return made.binaries, program.executed_source(lanes or USUAL_LANES, values), lanes or USUAL_LANES, bool(lanes)

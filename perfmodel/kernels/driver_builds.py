@@ -26,21 +26,21 @@ class Built(NamedTuple):
     log: str
 
 
-def built(device: str, source: str, name: str, options: Sequence[str]) -> Built | None:
-    """Returns what a driver makes of a source with a kernel of some name; None where it refuses it, crashes, or takes
-    too long.
+def built(device: str, source: str, name: str, options: Sequence[Sequence[str]]) -> list[Built] | None:
+    """Returns what a driver makes of a source with a kernel of some name, once for each list of options; None where it
+    refuses it, crashes, or takes too long.
 
     Args:
         device: its key.
     """
-    request = json.dumps({"device": device, "source": source, "name": name, "options": [*options]})
+    request = json.dumps({"device": device, "source": source, "name": name, "options": [*map(list, options)]})
     command = [sys.executable, "-P", "-m", __name__]
     try:
         done = subprocess.run(command, input=request, capture_output=True, text=True, timeout=MOST_SECONDS, check=False)
         found = json.loads(done.stdout.rpartition("\n")[2])  # behind what drivers may say
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
-    return Built(base64.b64decode(found["binary"]), found["log"]) if found else None
+    return [Built(base64.b64decode(each["binary"]), each["log"]) for each in found] or None
 
 
 def main() -> None:
@@ -48,13 +48,14 @@ def main() -> None:
     from perfmodel.device.device import find_device  # not for those that only ask
 
     wanted = json.load(sys.stdin)
-    found = {}
+    found = []
     try:
         session = find_device(wanted["device"]).session()
-        binary, log = session.binary(wanted["source"], wanted["name"], tuple(wanted["options"]))
-        found = {"binary": base64.b64encode(binary).decode(), "log": log}
+        for options in wanted["options"]:
+            binary, log = session.binary(wanted["source"], wanted["name"], tuple(options))
+            found.append({"binary": base64.b64encode(binary).decode(), "log": log})
     except (DeviceError, KernelError):
-        pass
+        found = []
     sys.stdout.write(f"\n{json.dumps(found)}")
 
 

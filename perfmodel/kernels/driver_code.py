@@ -15,13 +15,15 @@ from perfmodel.basics.errors import DeviceError
 from perfmodel.basics.version import VERSION
 from perfmodel.device.device import Device, find_device
 from perfmodel.kernels.driver_builds import built
+from perfmodel.x86.object_code import Binaries
 
 LINES = "-gline-tables-only"
-"""An option with which Intel's compiler tells which line each instruction comes from, and changes nothing else."""
+"""An option with which Intel's compiler tells which line each instruction comes from, in code that is another one: it
+keeps ids of work-items for debuggers besides."""
 TARGET = "CL_CONFIG_CPU_TARGET_ARCH"
 """The environment variable by which Intel's compiler makes code for another processor than this machine's."""
 _VECTORIZED = re.compile(r'Kernel "(?P<name>\w+)" was successfully vectorized \((?P<lanes>\d+)\)')
-BUILT = DiskCache("driver", most=4096, is_packed=True)
+BUILT = DiskCache("driver-code", most=4096, is_packed=True)
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,11 @@ class DriverCode:
     """Holds the machine code that a driver makes of a source.
 
     Attributes:
-        binary: in the driver's format, see `perfmodel.x86.object_code`.
+        binaries: in the driver's format, see `perfmodel.x86.object_code`.
         lanes: work-items of a vector, by the name of each kernel that has become one over vectors.
     """
 
-    binary: bytes
+    binaries: Binaries
     lanes: dict[str, int]
 
 
@@ -63,15 +65,21 @@ def _driver_code(source: str, name: str, options: tuple[str, ...], target: str) 
 
 
 def _built(device: Device, source: str, name: str, options: Sequence[str]) -> DriverCode | None:
-    made = built(device.key, source, name, (*options, LINES))
+    made = built(device.key, source, name, [options, (*options, LINES)])
     if made is None:
         return None
-    return DriverCode(made.binary, {each["name"]: int(each["lanes"]) for each in _VECTORIZED.finditer(made.log)})
+    executed, lined = made
+    lanes = {each["name"]: int(each["lanes"]) for each in _VECTORIZED.finditer(executed.log)}
+    return DriverCode(Binaries(executed.binary, lined.binary), lanes)
 
 
 def _plain(made: DriverCode | None) -> Any:
-    return None if made is None else {"binary": base64.b64encode(made.binary).decode(), "lanes": made.lanes}
+    if made is None:
+        return None
+    return {"binaries": [base64.b64encode(each).decode() for each in made.binaries], "lanes": made.lanes}
 
 
 def _read(kept: Any) -> DriverCode | None:
-    return None if kept is None else DriverCode(base64.b64decode(kept["binary"]), dict(kept["lanes"]))
+    if kept is None:
+        return None
+    return DriverCode(Binaries(*map(base64.b64decode, kept["binaries"])), dict(kept["lanes"]))

@@ -87,6 +87,10 @@ class Flow:
                 found[number] = (loop.head, *found[number])
         return found
 
+    def before(self, number: int) -> list[int]:
+        """Returns the blocks that lead to another one."""
+        return self._before[number]
+
     def innermost(self, number: int) -> int | None:
         return next(iter(self.around[number]), None)
 

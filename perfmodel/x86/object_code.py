@@ -1,25 +1,39 @@
-"""Takes the machine code of functions out of what a driver built, instruction by instruction with its line."""
+"""Takes the machine code of functions out of what a driver built, instruction by instruction with its line.
+
+A driver that has to tell lines makes other code: it keeps the ids of work-items where a debugger finds them, and the
+pieces between barriers become many times as slow. So what is executed comes from one binary, and lines from another one
+of the same source, whose instructions are paired with it (`perfmodel.x86.alignment`).
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
+from perfmodel.x86.alignment import Item, paired
 from perfmodel.x86.source import Calls, Place
 
 OBJECT = ".ocl.obj"
 """The section of Intel's binaries that holds an object file of machine code."""
 CODE = (".ltext", ".text")
-STATE, STATES = "__emutls", (".ldata",)
-"""Variables of each thread, in which code with debugging information keeps a work-group's ids, and where they lie."""
 CALL = ("call", "lcall")
 JUMPS_ALWAYS = ("jmp", "ljmp")
+
+
+NOWHERE: tuple[Place, Calls] = ("", 0, 0), ()
+
+
+class Binaries(NamedTuple):
+    """Holds what a driver made of a source: what it executes, and what it makes of it where it tells lines."""
+
+    executed: bytes
+    lined: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,52 +75,101 @@ class Instruction:
 
 
 class Functions(Mapping[str, tuple[Instruction, ...]]):
-    """The functions of a binary by name; each is taken apart when somebody asks for it."""
+    """The functions of a driver's binaries by name; each is taken apart when somebody asks for it.
 
-    def __init__(self, parts: Mapping[str, tuple[int, bytes]], named: Sequence[tuple[int, str]], lines: _Lines) -> None:
-        self._parts, self._named, self._lines = parts, named, lines
+    Raises:
+        ValueError: a binary holds no machine code.
+    """
+
+    def __init__(self, binaries: Binaries) -> None:
+        self._executed, self._lined = _Code(binaries.executed), _Code(binaries.lined)
         self._known: dict[str, tuple[Instruction, ...]] = {}
 
     def __getitem__(self, name: str) -> tuple[Instruction, ...]:
         if name not in self._known:
-            start, code = self._parts[name]
-            self._known[name] = _function(code, start, self._named, self._lines)
+            self._known[name] = tuple(self._told(name))
         return self._known[name]
 
+    def _told(self, name: str) -> Iterator[Instruction]:
+        """Iterates over the instructions of a function, each with the place of the one that it is paired with."""
+        code, lines = self._executed.raw(name), self._lined.lines
+        other = self._lined.raw(name) if name in self._lined.parts else []
+        pairs = paired([_likeness(raw) for raw in code], [_likeness(raw) for raw in other])
+        for raw, pair in zip(code, pairs, strict=True):
+            address = None if pair is None else other[pair].raw.address
+            place, calls = NOWHERE if address is None else (lines.at(address), lines.calls_at(address))
+            yield _instruction(raw, place, calls)
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self._parts)
+        return iter(self._executed.parts)
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self._executed.parts)
 
 
-def functions(binary: bytes) -> Functions:
-    """Returns the functions of a driver's binary, without what was added for a debugger's sake.
+class _Raw(NamedTuple):
+    """An instruction as the disassembler has it, and the function that it calls, if it is a call."""
 
-    Raises:
-        ValueError: it holds no machine code.
-    """
-    from elftools.common.exceptions import ELFError  # slow to import, and only for this
-    from elftools.elf.elffile import ELFFile
+    raw: Any
+    callee: str
 
-    try:
-        held = ELFFile(BytesIO(binary)).get_section_by_name(OBJECT)
-        elf = ELFFile(BytesIO(binary if held is None else held.data()))
-    except ELFError as error:
-        raise ValueError("the binary is no ELF file") from error
-    section = next((each for name in CODE if (each := elf.get_section_by_name(name)) is not None), None)
-    symbols = elf.get_section_by_name(".symtab")
-    if section is None or symbols is None:
-        raise ValueError("the binary holds no machine code")
-    starts: dict[int, tuple[str, int]] = {}
-    for symbol in symbols.iter_symbols():
-        if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] != "SHN_UNDEF":
-            starts[symbol["st_value"]] = symbol.name, symbol["st_size"]
-    relocations = _relocations(elf, section.name, symbols, {start: name for start, (name, _) in starts.items()})
-    lines = _Lines(elf)
-    code = section.data()
-    parts = {name: (start, code[start : start + size]) for start, (name, size) in starts.items()}
-    return Functions(parts, relocations, lines)
+
+def _likeness(each: _Raw) -> Item:
+    """Returns what an instruction does by and large, and as far as it is the same in both versions of a function."""
+    raw = each.raw
+    operands = []
+    for operand in raw.operands:
+        if operand.type == 1:
+            operands.append(str(_register(raw.reg_name(operand.reg))[1]))
+        elif operand.type == 2:
+            operands.append("there" if raw.mnemonic[0] == "j" else str(operand.imm))
+        else:
+            memory = operand.mem
+            is_kept = any(memory.base and raw.reg_name(memory.base) == name for name in _OF_FRAMES)
+            operands.append("kept" if is_kept else f"[{bool(memory.index) and memory.scale}:{memory.disp}]")
+    return (raw.mnemonic, each.callee), (raw.mnemonic, each.callee, *operands)
+
+
+_OF_FRAMES = ("rsp", "rbp", "rbx")
+"""Registers that frames of functions are found by; where in these something lies differs between versions."""
+
+
+class _Code:
+    """The functions of one binary, as bytes, and what is known of their addresses."""
+
+    def __init__(self, binary: bytes) -> None:
+        from elftools.common.exceptions import ELFError  # slow to import, and only for this
+        from elftools.elf.elffile import ELFFile
+
+        try:
+            held = ELFFile(BytesIO(binary)).get_section_by_name(OBJECT)
+            elf = ELFFile(BytesIO(binary if held is None else held.data()))
+        except ELFError as error:
+            raise ValueError("the binary is no ELF file") from error
+        section = next((each for name in CODE if (each := elf.get_section_by_name(name)) is not None), None)
+        symbols = elf.get_section_by_name(".symtab")
+        if section is None or symbols is None:
+            raise ValueError("the binary holds no machine code")
+        starts: dict[int, tuple[str, int]] = {}
+        for symbol in symbols.iter_symbols():
+            if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] != "SHN_UNDEF":
+                starts[symbol["st_value"]] = symbol.name, symbol["st_size"]
+        names = {start: name for start, (name, _) in starts.items()}
+        self._relocations = _relocations(elf, section.name, symbols, names)
+        self.lines = _Lines(elf)
+        code = section.data()
+        self.parts = {name: (start, code[start : start + size]) for start, (name, size) in starts.items()}
+
+    def raw(self, name: str) -> list[_Raw]:
+        """Returns the instructions of a function."""
+        start, code = self.parts[name]
+        named = {place: name for place, name in self._relocations if start <= place < start + len(code)}
+        callees = _Callees()
+        found = []
+        for raw in _disassembler().disasm(code, start):
+            name_there = next((named[at] for at in range(raw.address, raw.address + raw.size) if at in named), "")
+            found.append(_Raw(raw, callees.seen(raw, name_there)))
+        return found
 
 
 def _relocations(elf: Any, section: str, symbols: Any, functions_at: Mapping[int, str]) -> list[tuple[int, str]]:
@@ -210,21 +273,6 @@ def _disassembler() -> Any:
     return found
 
 
-def _function(
-    code: bytes, start: int, relocations: Sequence[tuple[int, str]], lines: _Lines
-) -> tuple[Instruction, ...]:
-    found: list[Instruction] = []
-    named = {place: name for place, name in relocations if start <= place < start + len(code)}
-    callees = _Callees()
-    for raw in _disassembler().disasm(code, start):
-        name_there = next((named[at] for at in range(raw.address, raw.address + raw.size) if at in named), "")
-        callee = callees.seen(raw, name_there)
-        if name_there.startswith(STATE) or name_there in STATES or callee.startswith(STATE):
-            continue
-        found.append(_instruction(raw, lines.at(raw.address), lines.calls_at(raw.address), callee))
-    return tuple(found)
-
-
 class _Callees:
     """Follows the addresses of functions through registers and the stack."""
 
@@ -268,7 +316,8 @@ def _register(name: str) -> tuple[str, int]:
     return name, 0
 
 
-def _instruction(raw: Any, place: Place, calls: Calls, callee: str) -> Instruction:
+def _instruction(each: _Raw, place: Place, calls: Calls) -> Instruction:
+    raw, callee = each
     read, written = raw.regs_access()
     bytes_ = 0
     names: list[tuple[str, ...]] = []

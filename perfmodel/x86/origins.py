@@ -13,11 +13,15 @@ from functools import cached_property
 from math import ceil, floor, prod
 
 from perfmodel.x86.copies import Copies
+from perfmodel.x86.lane_tests import chain_from, lane_tests, spread
 from perfmodel.x86.matching import FEW, Part, Turn
 
 SHARE = 0.2
 """A block is executed as often as the most frequent of the source's blocks that so many of its instructions come from:
 what conditions decide is often done under masks, or for nothing."""
+
+FRAMES = ("rsp", "rbp", "rbx")
+"""Registers that what a function keeps for itself is found by."""
 
 SEVERAL = 1.5
 """Nothing tells ways apart that exclude each other, and yet seem taken so much more often than what leads to them."""
@@ -33,6 +37,8 @@ class Executed:
 
     Attributes:
         times: by the numbers of the blocks.
+        lane_doubts: how often a core guesses wrongly where control goes, by the blocks that ask whether a lane takes
+            part.
     """
 
     def __init__(self, part: Part, turns: Mapping[int, Turn], once: float, by_default: Turn, lanes: int) -> None:
@@ -47,6 +53,9 @@ class Executed:
             self.times[number] *= prod(chances[head] for head in around)
         for number in sorted(part.flow.blocks):
             self._share_out(number)
+        self.lane_doubts: dict[int, float] = {}
+        for head in (None, *part.flow.loops):
+            self._ask_lanes(head)
         for head in part.flow.loops:
             if self._has_nothing_to_do(head):
                 self.times |= dict.fromkeys(part.flow.only_with(head), 0.0)
@@ -82,7 +91,7 @@ class Executed:
             return self._unknown(number, inner, loop, turn)
         alike = flow.always(inner) if is_always and inner is not None else [number]
         votes: Counter[int] = Counter()
-        for among in (among for each in alike for among in part.candidates[each]):
+        for among in self._stored(number) or [among for each in alike for among in part.candidates[each]]:
             told = source.most_executed(among, loop)
             if told is not None:
                 votes[told] += 1
@@ -94,6 +103,49 @@ class Executed:
             return self._unknown(number, inner, loop, turn)
         times = self._of_source(last[inner], inner, loop, turn)
         return times / self._row(number, turn) if part.meets and inner is not None and inner == over else times
+
+    def _stored(self, number: int) -> list[tuple[int, ...]]:
+        """Returns the blocks of the source that a block's stores come from, of one that is not always executed: no
+        compiler stores what the source does not, but under masks, which may be empty."""
+        part = self.part
+        if part.flow.is_always_executed(number):
+            return []
+        pairs = zip(part.flow.blocks[number].instructions, part.candidates[number], strict=True)
+        found = (
+            tuple(n for n in among if part.source.stores_at(n, each.file, each.line))
+            for each, among in pairs
+            if each.stores and not set(FRAMES).intersection(each.addressed) and "mask" not in each.name
+        )
+        return [among for among in found if among]
+
+    def _ask_lanes(self, head: int | None) -> None:
+        """Makes blocks as frequent as lanes take part that a loop's vectors ask one by one, outside of any loop if
+        there is none."""
+        flow, part = self.part.flow, self.part
+        own = flow.own(head) if head is not None else [b for b in flow.blocks.values() if not flow.around[b.number]]
+        tests = lane_tests(own)
+        loop = None if head is None or head in part.over_items else part.matches[head]
+        among = {block.number for block in own}
+        for first in sorted(tests):
+            turn = self.turn(first)
+            if first in self.lane_doubts or not turn.is_vector or not self.times[first]:
+                continue
+            chain = chain_from(first, tests, flow, among)
+            votes = Counter(
+                block
+                for number in chain
+                for candidates in part.candidates[number]
+                if (block := part.source.most_executed(candidates, loop)) is not None
+            )
+            if not votes:
+                continue
+            told = max(votes, key=lambda block: (votes[block], block))
+            items, vectors = part.source.blocks[told].executions
+            often = self._of_source(told, head, loop, turn) * items / max(vectors * self.lanes, 1e-9)
+            chance = min(1.0, often / self.times[first])
+            self.times |= spread(first, chain, tests, flow, self.times[first], chance)
+            doubt = min(chance, 1 - chance, part.source.doubt_around(told))
+            self.lane_doubts |= {number: doubt for number in (first, *chain) if number in tests}
 
     def _row(self, number: int, turn: Turn) -> float:
         """Returns how many vectors a loop between barriers goes over before it comes to a block, if that goes on to the
@@ -207,8 +259,13 @@ class Executed:
             copies = self.copies.of(inner, turn)
             trips = source.loops[loop].trips(turn.is_vector)
             if copies > 1:
-                times *= floor(trips / copies) / trips
+                times *= 1 / copies if self._ends_between(inner, copies) else floor(trips / copies) / trips
         return times * turn.share
+
+    def _ends_between(self, head: int, copies: int) -> bool:
+        """Returns whether a loop asks after each of several iterations whether it goes on."""
+        inside = self.part.flow.loops[head].blocks
+        return sum(not inside.issuperset(block.following) for block in self.part.flow.own(head)) >= copies
 
     def _unknown(self, number: int, inner: int | None, loop: int | None, turn: Turn) -> float:
         """Returns how often code is executed of which no instruction has a place."""

@@ -38,6 +38,7 @@ class SourceBlock:
         loops: the numbers of those around it, the outermost first, but for those in which work-items meet.
         tests: the loop whose test or step they are, which stand on its line; None for none.
         meets_in: the innermost loop around them in which work-items meet; None where they meet in none.
+        stores: file and line of each store to memory that other work-items may see.
     """
 
     places: tuple[Place, ...]
@@ -46,6 +47,7 @@ class SourceBlock:
     tests: int | None
     meets_in: int | None
     executions: Executions
+    stores: frozenset[tuple[str, int]]
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,16 @@ class Source:
         nearest = max(before, key=lambda each: each.column, default=None)
         return 0.0 if nearest is None else nearest.vectors if is_vector else nearest.items
 
+    def doubt_around(self, block: int) -> float:
+        """Returns how often a core guesses wrongly whether a work-item comes to a block: at the branch that stands last
+        before it, or at its beginning."""
+        places = [place for place in self.blocks[block].places if place[1]]
+        if not places:
+            return 0.0
+        file, line, _ = min(places, key=lambda place: place[1])
+        before = [at for name, at in self.doubts if name == file and at <= line]
+        return max((each.items for each in self.doubts[file, max(before)]), default=0.0) if before else 0.0
+
     def along(self, axis: int) -> Source:
         """Returns the source with another axis of work-groups taken for the first, as vectors lie along it."""
         sizes = self.local_size
@@ -134,6 +146,9 @@ class Source:
             before = max((at for _, at in there if at <= column), default=0) if column and not near else 0
             return tuple(sorted({block for block, at in there if not before or at == before}))
         return ()
+
+    def stores_at(self, block: int, file: str, line: int) -> bool:
+        return (self._known(file), line) in self.blocks[block].stores
 
     def has_line(self, file: str, line: int) -> bool:
         return (self._known(file), line) in self._by_line

@@ -40,7 +40,7 @@ GATHERED = 1.5
 """Cycles for each lane that is gathered; AVX-512 gathers two in that time."""
 _WIDE_DIVISIONS = {"vdivps": 3.4, "vdivss": 3.4, "vdivpd": 4.3, "vdivsd": 4.3}
 _ROOTS = {"vsqrtps": 4.8, "vsqrtss": 4.8, "vsqrtpd": 8.2, "vsqrtsd": 8.2}
-_DIVIDES = {**_WIDE_DIVISIONS, **_ROOTS, "div": 8.0, "idiv": 8.0}
+_DIVIDES = {**_WIDE_DIVISIONS, **_ROOTS, "div": 6.0, "idiv": 6.0}
 """Cycles between two of them; vectors of 512 bits take twice as long."""
 _SHUFFLES = re.compile(
     "vinsert|vextract|vperm|vp?shuf|vp?unpck|vp?broadcast|vpack|vpmov[sz]x|v?palign|valign|vmovlh|vmovhl|vps[lr]ldq"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from perfmodel.basics.graphs import reached
 from perfmodel.x86.flow import Block, Flow
 from perfmodel.x86.matching import Part, Turn, turns_of
-from perfmodel.x86.object_code import Functions, functions
+from perfmodel.x86.object_code import Binaries, Functions
 from perfmodel.x86.origins import Executed
 from perfmodel.x86.source import Source
 from perfmodel.x86.stalls import stalls
@@ -38,7 +38,7 @@ class Work:
     axis: int
 
 
-def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> Work:
+def work_of(binaries: Binaries, source: Source, lanes: int, is_vectorized: bool) -> Work:
     """Returns what the machine code of a kernel takes of a core.
 
     Args:
@@ -46,17 +46,18 @@ def work_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> W
         is_vectorized: whether the driver has made vectors of work-items.
 
     Raises:
-        ValueError: there is no such kernel in the binary.
+        ValueError: there is no such kernel in the binaries.
     """
     units: defaultdict[str, float] = defaultdict(float)
     waiting = 0.0
-    entry = entry_of(binary, source, lanes, is_vectorized)
+    entry = entry_of(binaries, source, lanes, is_vectorized)
     source = entry.source
     for part, executed in executed_code(entry):
         times = executed.times
         doubts = {
             number: _doubt(block, source, executed.turn(number).is_vector) for number, block in part.flow.blocks.items()
         }
+        doubts |= executed.lane_doubts
         for number, block in part.flow.blocks.items():
             units["guesses"] += times[number] * doubts[number]
             for unit, amount in units_of(block.instructions).items():
@@ -88,9 +89,9 @@ class Entry:
     meets: bool
 
 
-def entry_of(binary: bytes, source: Source, lanes: int, is_vectorized: bool) -> Entry:
-    """Returns where the work-groups of a kernel begin in its binary; arguments and errors as of `work_of`."""
-    code = functions(binary)
+def entry_of(binaries: Binaries, source: Source, lanes: int, is_vectorized: bool) -> Entry:
+    """Returns where the work-groups of a kernel begin in its binaries; arguments and errors as of `work_of`."""
+    code = Functions(binaries)
     variant = next(
         (name for name in code if re.fullmatch(rf"{VARIANT}[a-zA-Z0-9]+_{re.escape(source.name)}", name)), None
     )

@@ -9,7 +9,7 @@ import perfmodel as pm
 from perfmodel.kernels.arguments import Argument, Array, Scalar
 from perfmodel.kernels.driver_code import TARGET, driver_code, intel_processor
 from perfmodel.kernels.opencl_program import OpenCLProgram
-from perfmodel.x86.object_code import functions
+from perfmodel.x86.object_code import Binaries, Functions
 
 pytestmark = pytest.mark.skipif(intel_processor() is None, reason="Intel's driver for processors is not here")
 
@@ -228,6 +228,62 @@ def test_branches_by_sorted_data_are_foreseen() -> None:
     assert found["sorted"] < 4096 / 20
 
 
+def test_lanes_that_are_stored_one_by_one_are_those_that_take_part() -> None:
+    """A compiler asks each lane of a vector whether it is to be stored where AVX2 has no such store, and a core does
+    not know beforehand which are."""
+    text = """size_t i = get_global_id(0); float best = 1;
+    for (int j = 0; j < n; j++) { float v = b[i + j * 64]; if (v < best) { a[i * 3 + j] = j; best = v; } }"""
+    falling = np.tile(np.linspace(1, 0, 1 << 8, dtype=np.float32), 1 << 8)
+    few, many = (
+        pm.Kernel(kernel(text).program.as_opencl(), {}, None, n=32).as_observed({"a": falling, "b": data})
+        for data in (np.full(1 << 16, 2, np.float32), np.repeat(falling, 64)[: 1 << 16])
+    )
+    none, all_ = (core("stores", each.as_core_code()) for each in (few, many))
+    assert none < 4096  # what is kept in frames
+    assert all_ - none == pytest.approx(4096 * 32, rel=0.3)
+
+
+def test_what_a_condition_stores_is_done_as_often_as_it_holds() -> None:
+    text = """__local float t[256];
+    size_t x = get_local_id(0) + get_local_id(1), l = x;
+    t[l] = b[l];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int p = 128; p >= 1; p >>= 1) {
+        if (l < p)
+            t[l] = t[l] * t[l + p] + 1;
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (l == 0)
+        a[get_group_id(1)] = t[0];"""
+    one_by_one = core("floats", kernel(text, local=(1, 256), items=(1, 4096)))
+    assert one_by_one == pytest.approx(16 * 255, rel=0.1)
+
+
+def test_loops_that_ask_after_each_of_several_iterations_are_executed() -> None:
+    text = """size_t i = get_global_id(0); float x = b[i]; int k = 0;
+    while (k < 200 && x < 2.0f) { x = x * x + 0.5f; k++; }
+    a[i] = k;"""
+    data = np.full(1 << 16, 1.6, np.float32)  # two iterations
+    plain = pm.Kernel(kernel(text, local=(1, 64), items=(64, 64)).program.as_opencl(), {}, None, n=64)
+    found = core("floats", plain.as_observed({"a": data, "b": data}).as_core_code())
+    assert 4096 <= found <= 4 * 4096  # one iteration of two or three operations, and what is done of the next
+
+
+def test_code_is_that_which_is_executed_and_not_a_debugger_s() -> None:
+    """Intel's compiler keeps ids where debuggers find them if it tells lines, by calls that each work-item makes."""
+    text = """__local float t[64]; size_t l = get_local_id(0);
+    t[l] = b[l]; barrier(CLK_LOCAL_MEM_FENCE); a[get_global_id(0)] = t[63 - l]; barrier(CLK_LOCAL_MEM_FENCE);
+    b = 0;"""
+    made = driver_code(f"__kernel void k(__global float *a, __global const float *b) {{\n{text}\n}}\n", "k", ())
+    assert made is not None
+    executed, lined = (Functions(Binaries(each, made.binaries.lined)) for each in made.binaries)
+    assert sum(map(len, executed.values())) < sum(map(len, lined.values()))
+    calls = [[each.callee for code in found.values() for each in code if each.callee] for found in (executed, lined)]
+    assert not any("tls" in callee for callee in calls[0])
+    assert any("tls" in callee for callee in calls[1])
+    assert core("calls", kernel(text)) == 0
+
+
 def test_functions_that_are_called() -> None:
     text = "size_t i = get_global_id(0); a[i] = {function}(b[i]);"
     assert core("functions", kernel(text.format(function="exp"))) > 5 * 4096 / lanes()
@@ -298,13 +354,12 @@ def test_each_instruction_has_its_line() -> None:
     source = f"{head}{{\n size_t i = get_global_id(0);\n a[i] =\n exp(b[i]);\n}}\n"
     made = driver_code(source, "k", ())
     assert made is not None
-    found = functions(made.binary)["k"]
+    found = Functions(made.binaries)["k"]
     assert {each.line for each in found} <= {0, *range(1, 7)}
     assert any("exp" in each.callee and each.line == 5 for each in found)
     stores = [each for each in found if each.stores and "rsp" not in each.stores and each.line in (4, 5)]
     assert stores
     assert all(each.addressed for each in stores)
-    assert not any(each.callee.startswith("__emutls") for each in found)
 
 
 def test_code_is_made_for_the_processor_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

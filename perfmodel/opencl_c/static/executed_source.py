@@ -98,11 +98,12 @@ class _BlockCounter(StaticCounter):
 
 def _at_conditions(item: float, vector: float, lanes: int) -> tuple[float, float]:
     """Returns how often a guess is wrong of a condition that holds for such a part of work-items, and for any work-item
-    of such a part of vectors: as often as the rarer side, but for neighbours that go the same way."""
+    of such a part of vectors: as often as the rarer side, but for what a neighbour did as well, which a core remembers.
+    Vectors are as far from each other as so many work-items."""
     item, vector = min(max(item, 0.0), 1.0), min(max(vector, 0.0), 1.0)
     by_chance = 1 - (1 - item) ** lanes
     apart = min(max((vector - item) / (by_chance - item), 0.0), 1.0) if by_chance > item else 1.0
-    return apart * min(item, 1 - item), min(vector, 1 - vector)
+    return apart * min(item, 1 - item), min(1.0, lanes * apart) * min(vector, 1 - vector)
 
 
 def _at_ends(item: float, vector: float, lanes: int) -> tuple[float, float]:
@@ -158,6 +159,11 @@ def source_of(
             tests=tests.get(block.number),
             meets_in=next((loop for loop in reversed(nesting.of_blocks[block.number]) if loop in met), None),
             executions=executions.get(block.number, NOTHING),
+            stores=frozenset(
+                _place(each.access.place)[:2]
+                for each in block.statements
+                if isinstance(each, low.Store) and each.access.space in ("global", "local")
+            ),
         )
         for block in walks.straights(kernel.body)
     }
