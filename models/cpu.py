@@ -179,8 +179,8 @@ chains   = vectors * (p_wait * {waiting(GROUPS["p_f32"])} + p_wait_whole * {wait
            + p_wait_div * {waiting(_named("float32", "div sqrt rsqrt"))} + p_wait_function * {waiting(FUNCTIONS)})
 issued   = overlap({", ".join((_sum(ISSUED), *map(_of_core, SIDE_BY_SIDE)))}, p_ports)
 shared   = known * min(f_thread_groups - 1, 1) * p_core_shared * f_mem_contended_global_atomic_block:{SHARED}
-code     = known * busy * (issued + {_sum(BY_ITSELF)}) + shared
-core     = code + overlap(compute + moves, divide, chains, p_within) + apart
+code     = known * busy * (issued + {_sum(BY_ITSELF)})
+core     = code + shared + overlap(compute + moves, divide, chains, p_within) + apart
 second   = p_second * f_mem_missed_keeps:{first}_{width}
 last     = p_last * f_mem_missed_keeps:{second}_{width}
 memory   = p_memory * f_mem_missed_keeps:{last}_{width}

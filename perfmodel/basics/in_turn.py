@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 ALONE = "alone"
 """The operation of a comparison and exchange that each lane makes as if no other came to its place."""
+GIVEN_BACK = "given back"
+"""The operation of an exchange that gives back a sum to where nothing was left, as if no other lane came there."""
 
 
 def updated_in_turn(

@@ -44,14 +44,35 @@ def retried(kernel: low.LoweredKernel) -> Mapping[int, bool]:
     """Returns the numbers of comparisons and exchanges in global memory that are made until they succeed, at the same
     place, as what they find ends the loop around; and whether they compare with what was loaded before, so that another
     work-item that comes between has them made again."""
-    found: dict[int, bool] = {}
-    if not any(_comparisons(kernel.body)):
-        return found
     whole = Origins(kernel.body)
+    return {
+        atomic.access.number: any(
+            each is atomic or (isinstance(each, low.Load) and each.access.space not in ("private", "constant"))
+            for each in whole.behind(atomic.operands[:1], through_memory=True)
+        )
+        for atomic, _ in _ending(kernel, "cmpxchg")
+    }
+
+
+def given_back(kernel: low.LoweredKernel) -> set[int]:
+    """Returns the numbers of exchanges in global memory that give back a sum to a place that another one has left at
+    zero, until they find nothing there: what others left in the meantime is added likewise."""
+    return {
+        atomic.access.number
+        for atomic, inside in _ending(kernel, "xchg")
+        if any(isinstance(each, low.Atomic) and _empties(each) for each in inside.behind(atomic.operands[:1]))
+    }
+
+
+def _ending(kernel: low.LoweredKernel, operation: str) -> Iterator[tuple[low.Atomic, Origins]]:
+    """Iterates over the atomics of one kind, in memory that work-groups share, that end the loop around by what they
+    find at one place, with what values follow from in that loop."""
+    if not any(_atomics(kernel.body, operation)):
+        return
     for loop in walks.loops(kernel.body):
         body = (*loop.test, *loop.body, *loop.step)
-        within = {each.access.number for inner in walks.loops(body) for each in _comparisons((inner,))}
-        own = [each for each in _comparisons(body) if each.access.number not in within]
+        within = {each.access.number for inner in walks.loops(body) for each in _atomics((inner,), operation)}
+        own = [each for each in _atomics(body, operation) if each.access.number not in within]
         if not own:
             continue
         leaving = (each for each in walks.branches(body) if isinstance(each, low.If) and walks.labels_left((each,)))
@@ -60,19 +81,20 @@ def retried(kernel: low.LoweredKernel) -> Mapping[int, bool]:
         for atomic in own:
             is_of_one_place = carried.isdisjoint(inside.registers_behind([atomic.pointer]))
             if is_of_one_place and any(each is atomic for each in behind):
-                compared = whole.behind(atomic.operands[:1], through_memory=True)
-                found[atomic.access.number] = any(
-                    each is atomic or (isinstance(each, low.Load) and each.access.space not in ("private", "constant"))
-                    for each in compared
-                )
-    return found
+                yield atomic, inside
 
 
-def _comparisons(body: Sequence[low.Statement]) -> Iterator[low.Atomic]:
-    """Iterates over the comparisons and exchanges in memory that work-groups share."""
+def _atomics(body: Sequence[low.Statement], operation: str) -> Iterator[low.Atomic]:
+    """Iterates over the atomics of one kind in memory that work-groups share."""
     for each in walks.simple_statements(body):
-        if isinstance(each, low.Atomic) and each.operation == "cmpxchg" and each.access.space != "local":
+        if isinstance(each, low.Atomic) and each.operation == operation and each.access.space != "local":
             yield each
+
+
+def _empties(atomic: low.Atomic) -> bool:
+    """Returns whether an exchange leaves zero where it was."""
+    given = atomic.operands[0] if atomic.operands else None
+    return atomic.operation == "xchg" and isinstance(given, low.Constant) and given.value == 0
 
 
 _Side = tuple[int, bool]

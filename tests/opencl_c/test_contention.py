@@ -109,3 +109,30 @@ def test_comparisons_that_go_on_to_the_next_place_are_not_made_again(change: str
     keys = np.repeat(np.arange(1, 257, dtype=np.int32), 2)
     observed = kernel.as_observed({"table": np.zeros(1024, np.int32), "keys": keys})
     assert (pm.feature("f_mem_retries_global").eval(observed) > 0) == is_made_again
+
+
+SUMS = """
+inline void add(volatile global float *place, float value) {
+    float old = value;
+    while ((old = atomic_xchg(place, atomic_xchg(place, LEFT) + old)) != LEFT);
+}
+kernel void sums(global float *out, global const int *keys) { add(out + keys[get_global_id(0)], 1.0f); }
+"""
+
+
+def test_sums_by_two_exchanges_are_made_once_by_each() -> None:
+    """An exchange takes what is there and leaves zero, and another one gives back the sum; what others left in the
+    meantime is added likewise. A processor's cores hardly ever meet so."""
+    n, places = 4096, 64
+    kernel = pm.Kernel.from_opencl(SUMS, "sums", n, 64, {"out": places, "keys": n}, ["-DLEFT=0.0f"])
+    keys = np.random.default_rng(0).integers(0, places, n).astype(np.int32)
+    counted = kernel.as_observed({"out": np.zeros(places, np.float32), "keys": keys}).as_compiled()
+    assert pm.feature("f_mem_access_global_atomic").eval(counted) == 2 * n
+    assert pm.feature("f_mem_retries_global").eval(counted) == 0
+
+
+def test_exchanges_that_leave_something_else_are_counted_as_they_come() -> None:
+    n, places = 256, 4
+    kernel = pm.Kernel.from_opencl(SUMS, "sums", n, 64, {"out": places, "keys": n}, ["-DLEFT=-1.0f"])
+    observed = kernel.as_observed({"out": np.full(places, -1, np.float32), "keys": np.arange(n, dtype=np.int32) % 4})
+    assert pm.feature("f_mem_access_global_atomic").eval(observed.as_compiled()) > 2 * n

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.in_turn import ALONE, exchanged_alone, updated_in_turn
+from perfmodel.basics.in_turn import ALONE, GIVEN_BACK, exchanged_alone, updated_in_turn
 from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 
@@ -45,7 +45,7 @@ class AtomicHandler(Handler):
         if self.access.space != "local":
             self.context.note_update(self.access.number, pattern, base)
         if self.is_alone:
-            operation = ALONE
+            operation = GIVEN_BACK if operation == "xchg" else ALONE
         if missed:
             addresses = self._active_addresses(mask, pointer, index, extra)
             old = np.zeros(len(lanes), self.dtype)
@@ -84,6 +84,9 @@ def perform(
         return data[places]
     if operation == ALONE:
         return exchanged_alone(data, places, *operands)
+    if operation == GIVEN_BACK:
+        data[places] = operands[0]
+        return np.zeros(len(places), data.dtype)
     if operation == "store":
         operation = "xchg"
     if operation in ("inc", "dec"):

@@ -31,7 +31,7 @@ from perfmodel.opencl_c.emulation.reuse import AddedUp, Shelf
 from perfmodel.opencl_c.emulation.thinning import LATER, Thinning, Turn
 from perfmodel.opencl_c.emulation.waiting import SOON, Waiting
 from perfmodel.opencl_c.emulation.work_items import WorkItems
-from perfmodel.opencl_c.meeting import retried
+from perfmodel.opencl_c.meeting import given_back, retried
 from perfmodel.opencl_c.syntax import Place
 from perfmodel.opencl_c.types import Pointer, Vector, element_of
 
@@ -74,7 +74,7 @@ class Emulator:
         self._known_totals: AddedUp[Totals] = AddedUp()
         self._known_sizes: AddedUp[NDArray[Any]] = AddedUp()
         self.variables = _variables(kernel, bound)
-        self._alone = {number for number, is_update in retried(kernel).items() if is_update}
+        self._alone = {number for number, is_update in retried(kernel).items() if is_update} | given_back(kernel)
         self._by_value = [each for each in kernel.objects if each.parameter is not None]
         self.regions.hold(bound.buffers, bound.constants, layout)
         self._function: Any = code.build(self._namespace(bound))
