@@ -37,8 +37,6 @@ class Executed:
 
     Attributes:
         times: by the numbers of the blocks.
-        lane_doubts: how often a core guesses wrongly where control goes, by the blocks that ask whether a lane takes
-            part.
     """
 
     def __init__(self, part: Part, turns: Mapping[int, Turn], once: float, by_default: Turn, lanes: int) -> None:
@@ -53,7 +51,6 @@ class Executed:
             self.times[number] *= prod(chances[head] for head in around)
         for number in sorted(part.flow.blocks):
             self._share_out(number)
-        self.lane_doubts: dict[int, float] = {}
         for head in (None, *part.flow.loops):
             self._ask_lanes(head)
         for head in part.flow.loops:
@@ -125,10 +122,10 @@ class Executed:
         own = flow.own(head) if head is not None else [b for b in flow.blocks.values() if not flow.around[b.number]]
         tests = lane_tests(own)
         loop = None if head is None or head in part.over_items else part.matches[head]
-        among = {block.number for block in own}
+        among, done = {block.number for block in own}, set[int]()
         for first in sorted(tests):
             turn = self.turn(first)
-            if first in self.lane_doubts or not turn.is_vector or not self.times[first]:
+            if first in done or not turn.is_vector or not self.times[first]:
                 continue
             chain = chain_from(first, tests, flow, among)
             votes = Counter(
@@ -144,8 +141,7 @@ class Executed:
             often = self._of_source(told, head, loop, turn) * items / max(vectors * self.lanes, 1e-9)
             chance = min(1.0, often / self.times[first])
             self.times |= spread(first, chain, tests, flow, self.times[first], chance)
-            doubt = min(chance, 1 - chance, part.source.doubt_around(told))
-            self.lane_doubts |= {number: doubt for number in (first, *chain) if number in tests}
+            done.update(chain)
 
     def _row(self, number: int, turn: Turn) -> float:
         """Returns how many vectors a loop between barriers goes over before it comes to a block, if that goes on to the

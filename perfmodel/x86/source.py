@@ -106,16 +106,6 @@ class Source:
         nearest = max(before, key=lambda each: each.column, default=None)
         return 0.0 if nearest is None else nearest.vectors if is_vector else nearest.items
 
-    def doubt_around(self, block: int) -> float:
-        """Returns how often a core guesses wrongly whether a work-item comes to a block: at the branch that stands last
-        before it, or at its beginning."""
-        places = [place for place in self.blocks[block].places if place[1]]
-        if not places:
-            return 0.0
-        file, line, _ = min(places, key=lambda place: place[1])
-        before = [at for name, at in self.doubts if name == file and at <= line]
-        return max((each.items for each in self.doubts[file, max(before)]), default=0.0) if before else 0.0
-
     def along(self, axis: int) -> Source:
         """Returns the source with another axis of work-groups taken for the first, as vectors lie along it."""
         sizes = self.local_size

@@ -57,7 +57,6 @@ def work_of(binaries: Binaries, source: Source, lanes: int, is_vectorized: bool)
         doubts = {
             number: _doubt(block, source, executed.turn(number).is_vector) for number, block in part.flow.blocks.items()
         }
-        doubts |= executed.lane_doubts
         for number, block in part.flow.blocks.items():
             units["guesses"] += times[number] * doubts[number]
             for unit, amount in units_of(block.instructions).items():

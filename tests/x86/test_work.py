@@ -229,8 +229,7 @@ def test_branches_by_sorted_data_are_foreseen() -> None:
 
 
 def test_lanes_that_are_stored_one_by_one_are_those_that_take_part() -> None:
-    """A compiler asks each lane of a vector whether it is to be stored where AVX2 has no such store, and a core does
-    not know beforehand which are."""
+    """A compiler asks each lane of a vector whether it is to be stored where AVX2 has no such store."""
     text = """size_t i = get_global_id(0); float best = 1;
     for (int j = 0; j < n; j++) { float v = b[i + j * 64]; if (v < best) { a[i * 3 + j] = j; best = v; } }"""
     falling = np.tile(np.linspace(1, 0, 1 << 8, dtype=np.float32), 1 << 8)
