@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Item: TypeAlias = tuple[Hashable, Hashable]
-"""What an item of a sequence is by and large, and what it is in full."""
+"""An item of a sequence is told by what it is by and large, and by what it is in full."""
 RARE, SAME, LIKE = 6, 3, 1
 """The scores of a pair that is the same and rare, of one that is the same, and of one that does the same elsewhere."""
 FEW = 4
