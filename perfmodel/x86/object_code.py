@@ -26,6 +26,8 @@ CALL = ("call", "lcall")
 JUMPS_ALWAYS = ("jmp", "ljmp")
 
 
+FRAMES = ("rsp", "rbp", "rbx")
+"""Registers that what a function keeps for itself is found by; where that is differs between versions."""
 NOWHERE: tuple[Place, Calls] = ("", 0, 0), ()
 
 
@@ -125,13 +127,9 @@ def _likeness(each: _Raw) -> Item:
             operands.append("there" if raw.mnemonic[0] == "j" else str(operand.imm))
         else:
             memory = operand.mem
-            is_kept = any(memory.base and raw.reg_name(memory.base) == name for name in _OF_FRAMES)
+            is_kept = bool(memory.base) and raw.reg_name(memory.base) in FRAMES
             operands.append("kept" if is_kept else f"[{bool(memory.index) and memory.scale}:{memory.disp}]")
     return (raw.mnemonic, each.callee), (raw.mnemonic, each.callee, *operands)
-
-
-_OF_FRAMES = ("rsp", "rbp", "rbx")
-"""Registers that frames of functions are found by; where in these something lies differs between versions."""
 
 
 class _Code:

@@ -15,13 +15,11 @@ from math import ceil, floor, prod
 from perfmodel.x86.copies import Copies
 from perfmodel.x86.lane_tests import chain_from, lane_tests, spread
 from perfmodel.x86.matching import FEW, Part, Turn
+from perfmodel.x86.object_code import FRAMES
 
 SHARE = 0.2
 """A block is executed as often as the most frequent of the source's blocks that so many of its instructions come from:
 what conditions decide is often done under masks, or for nothing."""
-
-FRAMES = ("rsp", "rbp", "rbx")
-"""Registers that what a function keeps for itself is found by."""
 
 SEVERAL = 1.5
 """Nothing tells ways apart that exclude each other, and yet seem taken so much more often than what leads to them."""
