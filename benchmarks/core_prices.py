@@ -205,7 +205,7 @@ def merged(base: dict[str, Any], parts: Sequence[Measured]) -> dict[str, Any]:
     content["covariance"] = covariance.tolist()
     for part in parts:
         for name, column in part.columns.items():
-            if name.startswith("f_core_"):
+            if name.startswith("f_core_") or name not in base["ranges"]:
                 low, high = content["ranges"].get(name, (np.inf, 0.0))
                 content["ranges"][name] = [min(low, float(column.min())), max(high, float(column.max()))]
     content["marks"] |= {
