@@ -94,9 +94,10 @@ class Flow:
     def innermost(self, number: int) -> int | None:
         return next(iter(self.around[number]), None)
 
-    def own(self, head: int) -> list[Block]:
-        """Returns the blocks of a loop that lie in no loop within it, in their order."""
-        return [self.blocks[n] for n in sorted(self.loops[head].blocks) if self.around[n][0] == head]
+    def own(self, head: int | None) -> list[Block]:
+        """Returns the blocks of a loop that lie in no loop within it, in their order; those in no loop for None."""
+        inside = self.blocks if head is None else self.loops[head].blocks
+        return [self.blocks[n] for n in sorted(inside) if self.innermost(n) == head]
 
     def is_always_executed(self, number: int) -> bool:
         """Returns whether a block is executed in each iteration of its innermost loop, or where it lies in none,

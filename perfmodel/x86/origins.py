@@ -117,7 +117,7 @@ class Executed:
         """Makes blocks as frequent as lanes take part that a loop's vectors ask one by one, outside of any loop if
         there is none."""
         flow, part = self.part.flow, self.part
-        own = flow.own(head) if head is not None else [b for b in flow.blocks.values() if not flow.around[b.number]]
+        own = flow.own(head)
         tests = lane_tests(own)
         loop = None if head is None or head in part.over_items else part.matches[head]
         among, done = {block.number for block in own}, set[int]()

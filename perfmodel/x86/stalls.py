@@ -32,7 +32,7 @@ def stalls(flow: Flow, times: Mapping[int, float], doubts: Mapping[int, float]) 
     """
     total = 0.0
     for head in (None, *flow.loops):
-        blocks = [b for b in flow.blocks.values() if not flow.around[b.number]] if head is None else flow.own(head)
+        blocks = flow.own(head)
         if often := _most_often(blocks, times):
             code = _typical(blocks, times, often)
             total += often * max(0.0, _waited(code, head, flow, times, doubts) - _busy(code))
