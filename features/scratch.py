@@ -12,8 +12,9 @@ from perfmodel.vocabulary.named_features import CountedFeature, SingleFamily
 class ScratchFeature(CountedFeature):
     """Bytes of private arrays that lie in memory, over all work-items of a launch.
 
-    They do where an access's index isn't known when a kernel is compiled, see `perfmodel.opencl_c.static.scratch`. What
-    work-items that run together have of them shares the caches with all else.
+    They do where an access's index isn't known when a kernel is compiled, see `perfmodel.opencl_c.static.scratch`; of
+    machine code, registers that the assembler spills are one, see `perfmodel.ptx.counting.spills`. What work-items that
+    run together have of them shares the caches with all else.
     """
 
     unit = "byte"

@@ -8,6 +8,10 @@ BYTES_OF_L2 = "1 / (f_device_units * f_device_clock * f_device_l2_bandwidth)"
 ISSUED = "1 / (f_device_units * f_device_clock * f_device_issue_lanes)"
 F32 = "1 / (f_device_units * f_device_clock * min(f_device_f32_lanes, f_device_issue_lanes))"
 I32 = "1 / (f_device_units * f_device_clock * min(f_device_i32_lanes, f_device_issue_lanes))"
+CONVERTED = "(1 / f_device_convert_lanes + 2.4 / f_device_issue_lanes) / (f_device_units * f_device_clock)"
+"""Conversions cost less than in proportion to the lanes for them, which are a pipe of their own where they are few:
+others issue beside, while prices of what is counted by the source add up. The number was chosen by the times of a
+dedispersion on an A4000 (docs/devices.md)."""
 SCALES: dict[str, str] = {
     "p_launch": "f_device_launch",
     "p_group": "1 / (f_device_units * f_device_clock)",
@@ -32,7 +36,7 @@ SCALES: dict[str, str] = {
     "p_i64_mul": I32,
     "p_i64_div": I32,
     "p_index": I32,
-    "p_convert": "1 / (f_device_units * f_device_clock * f_device_convert_lanes)",
+    "p_convert": CONVERTED,
     "p_branch": ISSUED,
     "p_access": ISSUED,
     "p_store": ISSUED,

@@ -13,7 +13,14 @@ import pandas as pd
 import pytest
 
 import perfmodel as pm
-from benchmarks import devices_left_out, feature_tables, published_devices, published_searches, tuned_product
+from benchmarks import (
+    devices_left_out,
+    feature_tables,
+    published_devices,
+    published_searches,
+    spaces_on_device,
+    tuned_product,
+)
 from benchmarks.published import convolution, dedispersion, textbook
 from benchmarks.published.space import load
 from benchmarks.published.spaces import SPACES
@@ -60,17 +67,41 @@ def test_convolutions_are_convolutions(blocks: tuple[int, ...], shared: int, pad
 
 def test_a_dedispersion_adds_up_what_is_late() -> None:
     measures, samples, channels = 10, 30, 5
-    for strides in ((0, 1), (1, 0)):
-        configuration = dict(zip(BLOCKS, (2, 8, 2, 3), strict=True))
-        configuration |= {"tile_stride_x": strides[0], "tile_stride_y": strides[1]}
-        kernel = dedispersion.kernel(configuration, measures, samples, channels)
-        assert any(access.touched for access in kernel.counts.accesses)
-        late = dedispersion.shifts(channels)
-        profile = pm.emulate(kernel, groups="all")
-        given = profile.array("in").reshape(channels, -1).astype(float)
-        shifts = (np.arange(measures, dtype=np.float32)[:, None] * late).astype(int)
-        expected = np.array([np.sum([given[c, by : by + samples] for c, by in enumerate(each)], 0) for each in shifts])
-        np.testing.assert_allclose(profile.array("out").reshape(measures, samples), expected)
+    late = 40 * np.arange(measures)[:, None] * np.linspace(1, 0, channels)  # in samples
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dedispersion, "delays", lambda *_: late[:, 0].astype(np.float32))
+        for strides in ((0, 1), (1, 0)):
+            configuration = dict(zip(BLOCKS, (8, 2, 3, 2), strict=True))
+            configuration |= {"tile_stride_x": strides[0], "tile_stride_y": strides[1]}
+            kernel = dedispersion.kernel(configuration, measures, samples, channels)
+            assert any(access.touched for access in kernel.counts.accesses)
+            profile = pm.emulate(kernel, {"parts": np.linspace(1, 0, channels, dtype=np.float32)}, groups="all")
+            given = profile.array("in").reshape(channels, -1).astype(float)
+            expected = [
+                np.sum([given[c, by : by + samples] for c, by in enumerate(each)], 0) for each in late.astype(int)
+            ]
+            np.testing.assert_allclose(profile.array("out").reshape(measures, samples), expected)
+
+
+def test_rows_of_a_store_are_known_by_their_spaces_parameters() -> None:
+    names = [*sorted(SPACES["dedispersion"].parameters)]
+    rows = [
+        SimpleNamespace(tags=dict.fromkeys(names, "2"), seconds=1.0),
+        SimpleNamespace(tags={**dict.fromkeys(names, "2"), "block_size_x": "4"}, seconds=2.0),
+        SimpleNamespace(tags={"n": "16"}, seconds=3.0),
+    ]
+    found = spaces_on_device.measured(rows)  # type: ignore[arg-type]
+    assert list(found) == ["dedispersion"]
+    assert {dict(program)["block_size_x"]: seconds for program, seconds in found["dedispersion"].items()} == {
+        2: 1.0,
+        4: 2.0,
+    }
+
+
+def test_channels_are_late_as_published() -> None:
+    assert dedispersion.delays()[-1] == pytest.approx(648.2, abs=0.1)  # the data's rows have 650 samples to spare
+    parts = dedispersion.shifts() / dedispersion.shifts()[0]
+    assert np.abs(np.sort(parts) - np.linspace(0, 1, len(parts))).max() < 0.08  # nearly evenly
 
 
 def emulated(case: str, launched: dict[str, Any], arguments: dict[str, Any], arrays: dict[str, Any]) -> Any:

@@ -120,6 +120,7 @@ def kernel(configuration: Mapping[str, int], side: int = SIDE, width: int = FILT
         (groups_x * bx, groups_y * by),
         (bx, by),
         {"out": side * side, "in": rows * across + groups_x * bx * tx},
+        tags={name: str(value) for name, value in configuration.items()},
     )
 
 

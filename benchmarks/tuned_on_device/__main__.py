@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks import tuned_product
 from benchmarks.tuned_on_device import judging, live
 from benchmarks.tuned_on_device.building import nothing_built
-from benchmarks.tuned_on_device.measuring import building_times, measure
+from benchmarks.tuned_on_device.measuring import building_times, kernel, measure
 from benchmarks.tuned_on_device.programs import by_chance, measured, published_times
 from perfmodel.device import find_device
 from perfmodel.measuring.store import Store
@@ -80,7 +80,8 @@ def judge(parsed: argparse.Namespace, chosen: list[tuple[int, ...]]) -> None:
     print(
         f"{len(own)} of {len(chosen)} programs by chance on {device.name}, side {parsed.side}, {parsed.calibration}:\n"
     )
-    shown, refused = judging.predictions(own, parsed.side, calibration_called(parsed.calibration), parsed.jobs)
+    calibration = calibration_called(parsed.calibration)
+    shown, refused = judging.predictions(own, lambda each: kernel(each, parsed.side), calibration, parsed.jobs)
     print(shown, *refused, sep="\n")
     if parsed.published:
         published = published_times(parsed.published, parsed.published_sample, parsed.seed)

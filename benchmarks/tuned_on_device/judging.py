@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,6 @@ from scipy.stats import spearmanr
 
 import perfmodel as pm
 from benchmarks.published_searches import FIRST, by_chance, error, reached
-from benchmarks.tuned_on_device.measuring import kernel
 from benchmarks.tuned_on_device.programs import Values
 from perfmodel.basics.statistics import Errors
 from perfmodel.basics.tables import grid, percent, seconds
@@ -20,14 +20,20 @@ from perfmodel.tuning.foreseeing import foresight
 
 Floats = NDArray[np.float64]
 OWN = "here"
+C = TypeVar("C", bound=Hashable)
 
 
 def predictions(
-    times: Mapping[Values, float], side: int, calibration: pm.Calibration, jobs: int | None
+    times: Mapping[C, float], kernel: Callable[[C], pm.Kernel], calibration: pm.Calibration, jobs: int | None
 ) -> tuple[str, list[str]]:
-    """Returns a table of what predictions of some programs are worth, and the reasons of those that have none."""
+    """Returns a table of what predictions of some programs are worth, and the reasons of those that have none.
+
+    Args:
+        times: seconds of each program.
+        kernel: gives the kernel of a program.
+    """
     programs = list(times)
-    known = foresight(programs, lambda each: kernel(each, side), calibration, jobs)
+    known = foresight(programs, kernel, calibration, jobs)
     there = np.flatnonzero(np.isfinite(known.seconds)).tolist()
     measured = np.array([times[programs[place]] for place in there])
     predicted = known.seconds[there]
@@ -35,7 +41,7 @@ def predictions(
         name: np.array([known.every[place].features[name] for place in there]) for name in calibration.model.features
     }
     low, high = Prediction(
-        calibration=calibration, features=features, seconds=predicted, kernel=kernel(programs[there[0]], side), sizes={}
+        calibration=calibration, features=features, seconds=predicted, kernel=kernel(programs[there[0]]), sizes={}
     ).interval(0.9)
     errors = Errors.of(np.abs(predicted / measured - 1))
     assert errors is not None

@@ -8,6 +8,7 @@ which ones it waits for.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from perfmodel.basics.errors import SourceError
@@ -22,6 +23,7 @@ _CODE = re.compile(
 )
 _HIGH = re.compile(r"^\s*/\* 0x([0-9a-f]{16}) \*/\s*$")
 _TARGET = re.compile(r"`\((\.?[\w$.]+)\)")
+_SHORT_LOAD = re.compile(r"LD\w*\.(?:\w+\.)*?U(?:8|16)\b")
 _LINE = re.compile(r'//## File "\.nv_debug_ptx_txt", line (\d+)')
 
 
@@ -84,16 +86,31 @@ def read(listing: str, entry: str) -> tuple[Instruction, ...]:
             waiting = None
     if not found:
         raise SourceError(f"the listing has no machine code of kernel {entry!r}; give that of nvdisasm -c -hex")
-    return tuple(_instruction(match, high, labels, line) for match, high, line in found)
+    names = _as_drivers_choose([match for match, _, _ in found])
+    return tuple(
+        _instruction(match, name, high, labels, line) for (match, high, line), name in zip(found, names, strict=True)
+    )
 
 
-def _instruction(match: re.Match[str], high: int, labels: dict[str, int], line: int) -> Instruction:
+def _as_drivers_choose(code: list[re.Match[str]]) -> Iterator[str]:
+    """Yields the names of instructions, as assemblers since CUDA 13 choose them, and so the drivers that run the code:
+    bytes, and what a load of 16 bits has left, are converted as 32 bits by the pipe of whole numbers if they have no
+    sign."""
+    written: dict[str, str] = {}
+    for match in code:
+        name, operands = match["name"], [each.strip().removesuffix(".reuse") for each in match["operands"].split(",")]
+        is_loaded = name == "I2F.U16" and _SHORT_LOAD.match(written.get(operands[-1], ""))
+        yield "I2FP.F32.U32" if name == "I2F.U8" or is_loaded else name
+        written[operands[0]] = name
+
+
+def _instruction(match: re.Match[str], name: str, high: int, labels: dict[str, int], line: int) -> Instruction:
     control = high >> 41
     target = _TARGET.search(match["operands"])
     called = target[1] if target and match["name"].startswith("CALL") else ""
     return Instruction(
         place=int(match["place"], 16),
-        name=match["name"],
+        name=name,
         operands=match["operands"],
         guard=match["guard"] or "",
         target=labels.get(target[1]) if target else None,

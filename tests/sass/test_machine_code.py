@@ -13,7 +13,7 @@ from perfmodel.basics.errors import SourceError
 from perfmodel.sass.loops import loops_of
 from perfmodel.sass.machine_code import MachineCode, Piece, machine_code, of_listing
 from perfmodel.sass.pipes import pipe_of
-from perfmodel.sass.reading import NONE, Instruction
+from perfmodel.sass.reading import NONE, Instruction, read
 from perfmodel.sass.toolchain import Assembled, is_installed, target_of
 from perfmodel.sass.waiting import GLOBAL, LOCAL, Waiting, waiting, waits_of_trip
 
@@ -194,3 +194,24 @@ def test_the_programs_say_what_they_said() -> None:
     assert "CALL" in {each.opcode for each in found.instructions}
     with pytest.raises(SourceError, match="ptxas does not take the kernel"):
         machine_code(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry f() { nonsense; }", "f")
+
+
+# --- conversions, as newer assemblers choose them
+
+
+@pytest.mark.parametrize(
+    ("load", "conversion", "name"),
+    [
+        ("LDG.E.U8.CONSTANT R4, [R2]", "I2F.U16 R5, R4.reuse", "I2FP.F32.U32"),
+        ("LDS.U16 R4, [R2]", "I2F.U16 R5, R4", "I2FP.F32.U32"),
+        ("LDG.E R4, [R2]", "I2F.U8 R5, R4.B1", "I2FP.F32.U32"),
+        ("LOP3.LUT R4, R2, 0x7, RZ, 0xc0, !PT", "I2F.U16 R5, R4", "I2F.U16"),
+        ("LDG.E.S16 R4, [R2]", "I2F.S16 R5, R4", "I2F.S16"),
+    ],
+)
+def test_short_numbers_are_converted_as_by_drivers(load: str, conversion: str, name: str) -> None:
+    """These were looked at in what ptxas 12.9 and 13.5 make of it."""
+    lines = [".section .text.k,"]
+    for place, text in enumerate((load, conversion)):
+        lines += [f"/*{16 * place:04x}*/ {text} ; /* 0x{0:016x} */", f"/* 0x{0:016x} */"]
+    assert read("\n".join(lines), "k")[1].name == name

@@ -14,6 +14,7 @@ from functools import cache
 
 from perfmodel.counting.counts import Issue, KernelCounts
 from perfmodel.ptx.counting.launch import EmulatedLaunch
+from perfmodel.ptx.counting.spills import SHORT_BITS, SPILLED, spill
 from perfmodel.sass.loops import Loop
 from perfmodel.sass.origins import OriginatedBlock, originated
 from perfmodel.sass.pipes import CYCLES, cycles_by_pipe, pipe_of
@@ -62,6 +63,7 @@ def as_assembled(counts: KernelCounts, launch: EmulatedLaunch, code: Sequence[In
             lines[each.line].add(block.number)
     looped = frozenset(number for loop in launch.code.flow.loops for number in loop.blocks)
     blocks = originated(code, {line: frozenset(numbers) for line, numbers in lines.items()}, looped)
+    counts = _with_spilled_registers(counts, launch, blocks)
     alone = _alone(launch, blocks)
     factors = {}
     for space, waits in alone.waits.items():
@@ -78,6 +80,24 @@ def as_assembled(counts: KernelCounts, launch: EmulatedLaunch, code: Sequence[In
         uneven=launch.uneven,
     )
     return replace(counts, accesses=accesses, issue=issue)
+
+
+def _with_spilled_registers(
+    counts: KernelCounts, launch: EmulatedLaunch, blocks: Sequence[OriginatedBlock]
+) -> KernelCounts:
+    of_shorts = {
+        each.line
+        for block in launch.code.flow.blocks
+        for each in block.instructions
+        if each.types and each.types[0].bits <= SHORT_BITS
+    }
+    by_all, by_busiest = (_executed(blocks, times) for times in (launch.by_subgroups, launch.by_busiest))
+    code = ((block.instructions, all_, busiest) for (block, all_), (_, busiest) in zip(by_all, by_busiest, strict=True))
+    found = spill(code, of_shorts)
+    if found is None:
+        return counts
+    accesses = (*counts.accesses, *found.accesses(launch))
+    return replace(counts, accesses=accesses, scratch=(*counts.scratch, (SPILLED, found.n_bytes)))
 
 
 def _waits(counts: KernelCounts, space: str) -> float:
