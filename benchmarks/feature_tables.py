@@ -61,10 +61,17 @@ def counted(kernel: pm.Kernel, calibrations: Iterable[pm.Calibration]) -> Row:
 
 
 def features_of(table: pd.DataFrame, calibration: pm.Calibration) -> dict[str, NDArray[np.float64]]:
-    """Returns the features of a table's rows that a calibration's model names, as they are counted for its device."""
+    """Returns the features of a table's rows that a calibration's model names, as they are counted for its device.
+
+    Raises:
+        SystemExit: the table lacks one of them.
+    """
     found = {}
     for name in calibration.model.features:
         own = _own(name, calibration)
+        if own not in table and name not in table:
+            device = calibration.device["key"]
+            raise SystemExit(f"the table lacks {name} of {device}; count it anew: python -m benchmarks.feature_tables")
         values = table[own].fillna(table[name]) if own in table else table[name]
         found[name] = values.to_numpy(float)
     return found

@@ -39,11 +39,12 @@ class Spill:
 
     def accesses(self, launch: EmulatedLaunch) -> Iterable[AccessCount]:
         """Yields the loads and the stores of a launch."""
+        of_group = launch.emulation.lanes.threads / launch.width
         for direction, (of_all, of_busiest) in self.words.items():
             executions = Executions(
                 workitem=constant(of_all * launch.width),
                 subgroup=None if launch.subgroup_size is None else constant(of_all),
-                workgroup=constant(of_all),
+                workgroup=constant(of_all / max(of_group, 1.0)),
                 longest=(constant(of_busiest * launch.items),),
             )
             yield AccessCount(
