@@ -36,20 +36,14 @@ def delays(measures: int = MEASURES, channels: int = CHANNELS) -> NDArray[np.flo
     return np.arange(measures, dtype=np.float32) * np.float32(STEP * shifts(channels)[0])
 
 
-def source(
-    configuration: Mapping[str, int],
-    measures: int = MEASURES,
-    samples: int = SAMPLES,
-    channels: int = CHANNELS,
-    walked: int | None = None,
-) -> str:
+def source(configuration: Mapping[str, int], measures: int, samples: int, channels: int, walked: int) -> str:
     """Returns the source of a configuration.
 
     Its array `parts` holds the delay of each channel as a part of the first one's, from 1 to 0 nearly evenly: random
     numbers below 1 stand for them.
 
     Args:
-        walked: so many channels are gone through, all if left out.
+        walked: so many of the channels are gone through.
     """
     bx, by, tx, ty = _shape(configuration)
     is_strided_x, is_strided_y = (configuration[f"tile_stride_{axis}"] for axis in "xy")
@@ -67,7 +61,7 @@ void dedispersion(__global float *out, __global const uchar *in, __global const 
                 const int measure = y + b * {by if is_strided_y else 1};
                 if (measure < {measures}) {{
                     float sum = 0.0f;
-                    for (int channel = 0; channel < {walked or channels}; ++channel) {{
+                    for (int channel = 0; channel < {walked}; ++channel) {{
                         const uint delay = (uint)((float)measure * {late} * parts[channel]);
                         sum += in[channel * {_row(measures, samples, channels)} + sample + delay];
                     }}

@@ -8,13 +8,13 @@ for is there, and the next one after the cycles that its encoding says.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 from perfmodel.counting.counts import Issue, KernelCounts
 from perfmodel.ptx.counting.launch import EmulatedLaunch
-from perfmodel.ptx.counting.spills import SHORT_BITS, SPILLED, spill
+from perfmodel.ptx.counting.spills import Executed, with_spilled_registers
 from perfmodel.sass.loops import Loop
 from perfmodel.sass.origins import OriginatedBlock, originated
 from perfmodel.sass.pipes import CYCLES, cycles_by_pipe, pipe_of
@@ -63,8 +63,9 @@ def as_assembled(counts: KernelCounts, launch: EmulatedLaunch, code: Sequence[In
             lines[each.line].add(block.number)
     looped = frozenset(number for loop in launch.code.flow.loops for number in loop.blocks)
     blocks = originated(code, {line: frozenset(numbers) for line, numbers in lines.items()}, looped)
-    counts = _with_spilled_registers(counts, launch, blocks)
-    alone = _alone(launch, blocks)
+    by_all, by_busiest = (list(_executed(blocks, times)) for times in (launch.by_subgroups, launch.by_busiest))
+    counts = with_spilled_registers(counts, launch, by_all, by_busiest)
+    alone = _alone(by_busiest)
     factors = {}
     for space, waits in alone.waits.items():
         told = _waits(counts, space) / launch.items
@@ -74,30 +75,12 @@ def as_assembled(counts: KernelCounts, launch: EmulatedLaunch, code: Sequence[In
         for each in counts.accesses
     )
     issue = Issue(
-        cycles=_cycles_by_pipe(launch, blocks),
+        cycles=_cycles_by_pipe(by_all),
         operations=alone.operations * launch.items,
         longest=launch.longest,
         uneven=launch.uneven,
     )
     return replace(counts, accesses=accesses, issue=issue)
-
-
-def _with_spilled_registers(
-    counts: KernelCounts, launch: EmulatedLaunch, blocks: Sequence[OriginatedBlock]
-) -> KernelCounts:
-    of_shorts = {
-        each.line
-        for block in launch.code.flow.blocks
-        for each in block.instructions
-        if each.types and each.types[0].bits <= SHORT_BITS
-    }
-    by_all, by_busiest = (_executed(blocks, times) for times in (launch.by_subgroups, launch.by_busiest))
-    code = ((block.instructions, all_, busiest) for (block, all_), (_, busiest) in zip(by_all, by_busiest, strict=True))
-    found = spill(code, of_shorts)
-    if found is None:
-        return counts
-    accesses = (*counts.accesses, *found.accesses(launch))
-    return replace(counts, accesses=accesses, scratch=(*counts.scratch, (SPILLED, found.n_bytes)))
 
 
 def _waits(counts: KernelCounts, space: str) -> float:
@@ -110,27 +93,25 @@ def _waits(counts: KernelCounts, space: str) -> float:
     return sum(most.values())
 
 
-def _executed(
-    blocks: Sequence[OriginatedBlock], executions: Callable[[int], float]
-) -> Iterator[tuple[OriginatedBlock, float]]:
+def _executed(blocks: Sequence[OriginatedBlock], executions: Callable[[int], float]) -> Iterator[Executed]:
     """Yields blocks with how often each is executed, by how often the blocks of PTX are."""
     known = cache(executions)
     for block in blocks:
         yield block, sum(known(number) for number in block.origin) / block.copies
 
 
-def _cycles_by_pipe(launch: EmulatedLaunch, blocks: Sequence[OriginatedBlock]) -> dict[str, float]:
+def _cycles_by_pipe(executed: Iterable[Executed]) -> dict[str, float]:
     """Returns the cycles that all sub-groups take of a scheduler's pipes."""
     found = dict.fromkeys(CYCLES, 0.0)
-    for block, times in _executed(blocks, launch.by_subgroups):
+    for block, times in executed:
         for pipe, cycles in cycles_by_pipe(block.instructions).items():
             found[pipe] += times * cycles
     return found
 
 
-def _alone(launch: EmulatedLaunch, blocks: Sequence[OriginatedBlock]) -> Alone:
+def _alone(executed: Iterable[Executed]) -> Alone:
     by_loop: dict[Loop | None, list[tuple[OriginatedBlock, float]]] = defaultdict(list)
-    for block, times in _executed(blocks, launch.by_busiest):
+    for block, times in executed:
         by_loop[block.loop].append((block, times))
 
     def cycles(latencies: Mapping[str, float]) -> float:

@@ -7,17 +7,22 @@ Registers of short numbers are left out: drivers keep several in one. A median o
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from perfmodel.counting.counts import AccessCount, Executions
+from perfmodel.counting.banks import WORD_BYTES
+from perfmodel.counting.counts import AccessCount, Executions, KernelCounts
 from perfmodel.ptx.counting.executions import constant
 from perfmodel.ptx.counting.launch import EmulatedLaunch
+from perfmodel.sass.origins import OriginatedBlock
 from perfmodel.sass.reading import Instruction
+
+Executed: TypeAlias = tuple[OriginatedBlock, float]
+"""A block of machine code, and how often it is executed."""
 
 SPILLED = "spilled registers"
 DIRECTIONS = {"LDL": "load", "STL": "store"}
-WORD_BYTES = 4
 SHORT_BITS = 16
 MARK = "SpillRefill"
 """So the disassembler marks accesses to spilled registers; others are to private arrays of the text."""
@@ -66,6 +71,25 @@ class Spill:
             )
 
 
+def with_spilled_registers(
+    counts: KernelCounts, launch: EmulatedLaunch, by_all: Sequence[Executed], by_busiest: Sequence[Executed]
+) -> KernelCounts:
+    """Returns counts with the accesses to spilled registers; themselves where there are none.
+
+    Args:
+        by_all, by_busiest: the same blocks in one order, as all sub-groups and as the busiest one execute them.
+    """
+    if not any(_is_marked(each) for block, _ in by_all for each in block.instructions):
+        return counts
+    of_shorts = {each.line for each, _ in launch.instructions() if each.types and each.types[0].bits <= SHORT_BITS}
+    pairs = zip(by_all, by_busiest, strict=True)
+    found = spill([(block.instructions, of_all, of_busiest) for (block, of_all), (_, of_busiest) in pairs], of_shorts)
+    if found is None:
+        return counts
+    accesses = (*counts.accesses, *found.accesses(launch))
+    return replace(counts, accesses=accesses, scratch=(*counts.scratch, (SPILLED, found.n_bytes)))
+
+
 def spill(code: Iterable[tuple[Collection[Instruction], float, float]], of_shorts: Collection[int]) -> Spill | None:
     """Returns what is spilled; None for nothing.
 
@@ -77,7 +101,7 @@ def spill(code: Iterable[tuple[Collection[Instruction], float, float]], of_short
     words: dict[str, tuple[float, float]] = {}
     for instructions, of_all, of_busiest in code:
         for each in instructions:
-            if each.opcode not in DIRECTIONS or MARK not in each.operands or each.line in of_shorts:
+            if not _is_marked(each) or each.line in of_shorts:
                 continue
             width = _WIDTH.search(each.name)
             n_words = int(width[1]) // 32 if width else 1
@@ -86,3 +110,7 @@ def spill(code: Iterable[tuple[Collection[Instruction], float, float]], of_short
             before = words.get(DIRECTIONS[each.opcode], (0.0, 0.0))
             words[DIRECTIONS[each.opcode]] = (before[0] + n_words * of_all, before[1] + n_words * of_busiest)
     return Spill(sum(places.values()), words) if any(of_all for of_all, _ in words.values()) else None
+
+
+def _is_marked(instruction: Instruction) -> bool:
+    return instruction.opcode in DIRECTIONS and MARK in instruction.operands
