@@ -27,8 +27,22 @@ _LEFT, _UP, _PAIR = 0, 1, 2
 def paired(one: Sequence[Item], other: Sequence[Item]) -> list[int | None]:
     """Returns the place in the other sequence of what each item of the one is paired with; None for nothing.
 
-    Items are paired that are the same by and large; those that are the same in full, the rather.
+    Items are paired that are the same by and large; those that are the same in full, the rather. What is left of both
+    sequences is aligned once more, as parts that have moved, by items that are the same in full.
     """
+    found = aligned(one, other)
+    taken = set(found)
+    left = [place for place, pair in enumerate(found) if pair is None]
+    free = [place for place in range(len(other)) if place not in taken]
+    moved = aligned([(one[place][1],) * 2 for place in left], [(other[place][1],) * 2 for place in free])
+    for place, pair in zip(left, moved, strict=True):
+        found[place] = None if pair is None else free[pair]
+    return found
+
+
+def aligned(one: Sequence[Item], other: Sequence[Item]) -> list[int | None]:
+    """Returns the pairs of the alignment that has the highest score; arguments and result as of `paired`,
+    but for parts that have moved."""
     if not one or not other:
         return [None] * len(one)
     rough, exact = (_numbered(one, other, each) for each in (0, 1))

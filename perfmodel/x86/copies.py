@@ -9,11 +9,15 @@ from math import gcd, prod
 from typing import Any
 
 from perfmodel.x86.counters import step_of, steps_of
-from perfmodel.x86.matching import Part, Turn, wide_share
+from perfmodel.x86.instructions import Instruction
+from perfmodel.x86.matching import Part, Turn
 
 VECTOR = 0.5
-"""A loop for single work-items has become one over vectors of its iterations where so much of what it does in registers
-of vectors is wide."""
+"""A loop for single work-items has become one over vectors of its iterations where so many of its instructions on
+registers of vectors have several numbers in them. What such a loop leaves may be done by another one, over shorter
+vectors."""
+_PACKED = re.compile(r"vmovup[sd]|(?!vmov|vxor|vand|vor).*p[sd]|vp.*|vmovdq.*")
+"""Instructions on the smallest registers that hold several numbers; some of the others are for single numbers, too."""
 _MOVING = re.compile(
     "vinsert|vpinsr|vextract|vpextr|vmov|vbroadcast|vpbroadcast|vpmovzx|vpmovsx|vperm|vshuf|vunpck|vpunpck|vblend"
     "|vpblend|mov|lea|call|nop|cmp|test"
@@ -24,28 +28,30 @@ _FORM = re.compile("(?<=^cmov)[a-z]+|(?<=^set)[a-z]+|132|213|231")
 
 
 class Copies:
-    """Tells of each loop of a function how many iterations of the source one of its own does.
+    """Tells of each loop of a function how many iterations of the source one of its own does."""
 
-    Args:
-        lanes: work-items of a vector.
-    """
-
-    def __init__(self, part: Part, lanes: int) -> None:
-        self.part, self.lanes = part, lanes
+    def __init__(self, part: Part) -> None:
+        self.part = part
         self._known: dict[tuple[int, bool], int] = {}
 
     def of(self, head: int, turn: Turn) -> int:
         """Returns how many iterations of the source one of a loop does: as often as most of its instructions are there,
-        if the counter's step says the same, and as many as a vector holds if it has become one."""
-        key, flow = (head, turn.is_vector), self.part.flow
+        if the counter's step says the same, and as many as a vector holds if it is over vectors of its own."""
+        key = head, turn.is_vector
         if key not in self._known:
             counts, steps = self._duplicates(head, turn), self._steps(head)
             copies = max((_copies(step, counts) for step in steps), default=1)
-            vectors = (each for block in flow.own(head) for each in block.instructions if each.bytes)
-            is_wide = not turn.is_vector and wide_share(vectors) > VECTOR
-            is_wide = is_wide and any(step % (self.lanes * copies) == 0 for step in steps)
-            self._known[key] = copies * (self.lanes if is_wide else 1)
+            widths = () if turn.is_vector else self._widths(head)
+            fitting = (width for width in widths if any(step % (width * copies) == 0 for step in steps))
+            self._known[key] = copies * next(fitting, 1)
         return self._known[key]
+
+    def _widths(self, head: int) -> tuple[int, ...]:
+        """Returns how many iterations a vector may hold in a loop over vectors of its own: numbers of 32 bits, or else
+        of 64; none of a loop that is no such one."""
+        code = [each for block in self.part.flow.own(head) for each in block.instructions if each.bytes]
+        packed = [each.bytes for each in code if _is_packed(each)]
+        return (max(packed) // 4, max(packed) // 8) if len(packed) > VECTOR * len(code) else ()
 
     def _steps(self, head: int) -> set[int]:
         """Returns by how much a loop's counter goes on, in steps of the source's loop if it is that one's."""
@@ -80,6 +86,10 @@ class Copies:
         around = source.blocks[block].loops if block is not None else ()
         inside = around[around.index(loop) + 1 :] if loop in around else ()
         return prod(source.loops[each].trips(turn.is_vector) for each in inside)
+
+
+def _is_packed(each: Instruction) -> bool:
+    return each.bytes > 16 or _PACKED.fullmatch(each.name) is not None
 
 
 def _copies(step: int, counts: Sequence[int]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from perfmodel.x86.flow import Flow
-from perfmodel.x86.object_code import Instruction
+from perfmodel.x86.instructions import Instruction
 
 
 def steps_of(flow: Flow, head: int) -> set[int]:

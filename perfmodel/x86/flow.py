@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from perfmodel.basics.graphs import dominates, immediate_dominators, reached
-from perfmodel.x86.object_code import JUMPS_ALWAYS, Instruction
+from perfmodel.x86.instructions import JUMPS_ALWAYS, Instruction
 
 _ENDS = ("ret", "ud2", "hlt")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from perfmodel.x86.object_code import Instruction
+from perfmodel.x86.instructions import Instruction
 from perfmodel.x86.units import arguments_of, function_cycles
 
 LOAD, FORWARDED, SPILLED = 5.0, 8.0, 4.0

@@ -14,7 +14,7 @@ from math import ceil, prod
 
 from perfmodel.x86.counters import steps_of
 from perfmodel.x86.flow import Flow
-from perfmodel.x86.object_code import Instruction
+from perfmodel.x86.instructions import Instruction
 from perfmodel.x86.source import Source
 
 OWN, ALL = 0.5, 0.75
@@ -205,8 +205,8 @@ def turns_of(part: Part, lanes: int, is_vectorized: bool) -> dict[int, Turn]:
     wide = {
         head: (
             lanes in steps_of(flow, head),
-            wide_share(each for block in flow.own(head) for each in block.instructions),
-            wide_share(each for block in flow.loops[head].blocks for each in flow.blocks[block].instructions),
+            _wide_share(each for block in flow.own(head) for each in block.instructions),
+            _wide_share(each for block in flow.loops[head].blocks for each in flow.blocks[block].instructions),
         )
         for head in part.innermost
     }
@@ -232,7 +232,7 @@ def turns_of(part: Part, lanes: int, is_vectorized: bool) -> dict[int, Turn]:
     return found
 
 
-def wide_share(code: Iterable[Instruction]) -> float:
+def _wide_share(code: Iterable[Instruction]) -> float:
     """Returns the share of instructions that have wide registers."""
     wide = [each.bytes >= WIDE for each in code]
     return sum(wide) / max(len(wide), 1)

@@ -13,9 +13,9 @@ from functools import cached_property
 from math import ceil, floor, prod
 
 from perfmodel.x86.copies import Copies
+from perfmodel.x86.instructions import FRAMES
 from perfmodel.x86.lane_tests import chain_from, lane_tests, spread
 from perfmodel.x86.matching import FEW, Part, Turn
-from perfmodel.x86.object_code import FRAMES
 
 SHARE = 0.2
 """A block is executed as often as the most frequent of the source's blocks that so many of its instructions come from:
@@ -39,7 +39,7 @@ class Executed:
 
     def __init__(self, part: Part, turns: Mapping[int, Turn], once: float, by_default: Turn, lanes: int) -> None:
         self.part, self.turns, self.once, self.by_default, self.lanes = part, turns, once, by_default, lanes
-        self.copies = Copies(part, lanes)
+        self.copies = Copies(part)
         self.times: dict[int, float] = {}
         last: dict[int | None, int] = {}
         for number in sorted(part.flow.blocks):
@@ -77,9 +77,8 @@ class Executed:
         turn = self.turn(number)
         is_always = flow.is_always_executed(number)
         if loop is not None and inner is not None:
-            main = self._main(inner, loop, over, turn)
-            if main != inner:
-                return self._left(loop, main, inner, turn)
+            if longer := self._longer(inner, loop, over, turn):
+                return self._left(loop, longer, inner, turn)
             if is_always and loop in source.tests:
                 return self._of_source(source.tests[loop], inner, loop, turn)
         elif is_always and inner is not None and inner == over and not part.meets:
@@ -109,7 +108,7 @@ class Executed:
         found = (
             tuple(n for n in among if part.source.stores_at(n, each.file, each.line))
             for each, among in pairs
-            if each.stores and not set(FRAMES).intersection(each.addressed) and "mask" not in each.name
+            if each.stores and not each.is_masked and not set(FRAMES).intersection(each.addressed)
         )
         return [among for among in found if among]
 
@@ -290,32 +289,26 @@ class Executed:
                 found[loop] = max(found[loop], pieces)
         return found
 
-    def _main(self, inner: int, loop: int, over: int | None, turn: Turn) -> int:
-        """Returns the loop that does most of a source's loop, of those that do not lie in each other: the one with most
-        copies of its body; others do what is left of its iterations."""
-        flow = self.part.flow
+    def _longer(self, inner: int, loop: int, over: int | None, turn: Turn) -> list[int]:
+        """Returns how many iterations at once the other loops do that are made of the same one of the source, neither
+        lie in this one nor around it, and do more at once: this one does what they leave. Longest ones come first."""
+        part, around = self.part, self.part.flow.around
         rivals = [
             head
-            for head, match in self.part.matches.items()
-            if match == loop
-            and self.part.turn(head) == over
-            and (head == inner or (head not in flow.around[inner] and inner not in flow.around[head]))
+            for head, match in part.matches.items()
+            if match == loop and part.turn(head) == over and head not in around[inner] and inner not in around[head]
         ]
-        sizes = {head: sum(map(bool, self._candidates_of(head))) for head in rivals}
-        best = max(rivals, key=lambda head: (self.copies.of(head, turn), sizes[head]), default=inner)
-        return best if self.copies.of(best, turn) > self.copies.of(inner, turn) else inner
+        own = self.copies.of(inner, turn)
+        return sorted({copies for head in rivals if (copies := self.copies.of(head, turn)) > own}, reverse=True)
 
-    def _candidates_of(self, head: int) -> Iterable[tuple[int, ...]]:
-        for block in self.part.flow.own(head):
-            yield from self.part.candidates[block.number]
-
-    def _left(self, loop: int, main: int, inner: int, turn: Turn) -> float:
-        """Returns how often the body of a loop is executed that does what another one has left."""
-        told = self.part.source.loops[loop]
-        trips, copies = told.trips(turn.is_vector), self.copies.of(main, turn)
-        left = trips - floor(trips / copies) * copies
+    def _left(self, loop: int, longer: Iterable[int], inner: int, turn: Turn) -> float:
+        """Returns how often the body of a loop is executed that does what others have left."""
+        told, copies = self.part.source.loops[loop], self.copies.of(inner, turn)
+        left = told.trips(turn.is_vector)
+        for each in longer:
+            left -= floor(left / each) * each
         begun = told.begun.of(turn.is_vector) / self._outside(inner, loop, turn)
-        return begun * left * turn.share / self.copies.of(inner, turn)
+        return begun * turn.share * (floor(left / copies) if copies > 1 else left)
 
     def _outside(self, inner: int, loop: int, turn: Turn) -> float:
         """Returns the iterations of the source's loops that were written out around a loop: it is there once for

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from math import hypot
 
 from perfmodel.x86.flow import Block, Flow
+from perfmodel.x86.instructions import Instruction
 from perfmodel.x86.latencies import waits
-from perfmodel.x86.object_code import Instruction
 from perfmodel.x86.units import function_cycles, units_of
 
 IN_FLIGHT = 256

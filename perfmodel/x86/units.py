@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from perfmodel.x86.object_code import Instruction
+from perfmodel.x86.instructions import Instruction
 
 UNITS: Mapping[str, str] = {
     "slots": "operations that a core issues",

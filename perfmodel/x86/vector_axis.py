@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from perfmodel.x86.object_code import Instruction
+from perfmodel.x86.instructions import Instruction
 
 ARGUMENTS, GROUPS = "rdi", "rsi"
 """The registers that hold the two pointers at first."""

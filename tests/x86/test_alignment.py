@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 import pytest
 
-from perfmodel.x86.alignment import FEW, LIKE, RARE, SAME, paired
+from perfmodel.x86.alignment import FEW, LIKE, RARE, SAME, Item, aligned, paired
+
+Pairing: TypeAlias = Callable[[Sequence[Item], Sequence[Item]], list[int | None]]
 
 
 def score(one: str, other: str, pairs: list[tuple[int, int]]) -> int:
@@ -33,8 +37,8 @@ def best(one: str, other: str) -> int:
     )
 
 
-def found(one: str, other: str) -> list[tuple[int, int]]:
-    pairs = paired([(each.lower(), each) for each in one], [(each.lower(), each) for each in other])
+def found(one: str, other: str, pairing: Pairing = aligned) -> list[tuple[int, int]]:
+    pairs = pairing([(each.lower(), each) for each in one], [(each.lower(), each) for each in other])
     assert len(pairs) == len(one)
     return [(a, b) for a, b in enumerate(pairs) if b is not None]
 
@@ -59,3 +63,11 @@ def test_long_sequences_are_paired_near_the_diagonal() -> None:
     one = "".join(random.choice(list("abcdefgh"), 9000))
     other = one[:4000] + "".join(random.choice(list("xyz"), 500)) + one[4000:]
     assert found(one, other) == [(n, n if n < 4000 else n + 500) for n in range(9000)]
+
+
+def test_a_part_that_has_moved_is_paired_with_itself() -> None:
+    assert found("abcdefghijklmnopqrst", "abcdefghopqrstijklmn", paired) == [
+        *((n, n) for n in range(8)),
+        *((n, n + 6) for n in range(8, 14)),
+        *((n, n - 6) for n in range(14, 20)),
+    ]

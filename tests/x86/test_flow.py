@@ -7,8 +7,8 @@ import random
 import pytest
 
 from perfmodel.x86.flow import Flow
+from perfmodel.x86.instructions import Instruction
 from perfmodel.x86.latencies import waits
-from perfmodel.x86.object_code import Instruction
 
 
 def instruction(name: str, address: int = 0, target: int | None = None, **more: object) -> Instruction:

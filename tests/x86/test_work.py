@@ -148,9 +148,9 @@ HELPED = """float helper(__global const float *b, int turns) {{
 }}
 __kernel void k(__global float *a, __global const float *b, int n) {{
     size_t i = get_global_id(0);
-    float s = helper(b, {first});
+    float s = helper(b + i, {first});
     if (i < 512)
-        s += helper(b + i, {second});
+        s += helper(b + 2 * i, {second});
     a[i] = s;
 }}"""
 
@@ -228,8 +228,9 @@ def test_branches_by_sorted_data_are_foreseen() -> None:
     assert found["sorted"] < 4096 / 20
 
 
-def test_lanes_that_are_stored_one_by_one_are_those_that_take_part() -> None:
+def test_lanes_that_are_stored_one_by_one_are_those_that_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiler asks each lane of a vector whether it is to be stored where AVX2 has no such store."""
+    monkeypatch.setenv(TARGET, "core-avx2")
     text = """size_t i = get_global_id(0); float best = 1;
     for (int j = 0; j < n; j++) { float v = b[i + j * 64]; if (v < best) { a[i * 3 + j] = j; best = v; } }"""
     falling = np.tile(np.linspace(1, 0, 1 << 8, dtype=np.float32), 1 << 8)
@@ -240,6 +241,20 @@ def test_lanes_that_are_stored_one_by_one_are_those_that_take_part() -> None:
     none, all_ = (core("stores", each.as_core_code()) for each in (few, many))
     assert none < 4096  # what is kept in frames
     assert all_ - none == pytest.approx(4096 * 32, rel=0.3)
+
+
+def test_what_is_stored_under_a_mask_is_done_by_all_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With AVX-512 a compiler asks no vector whether any of its lanes takes part in a round of a tree of sums."""
+    monkeypatch.setenv(TARGET, "skx")
+    tree = """__local float t[64]; int l = get_local_id(0); t[l] = b[l];
+    for (int d = 32; d > 0; d /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (l < d) t[l] += t[l + d];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    a[get_global_id(0)] = t[0];"""
+    rounds, vectors, groups = 6, 4, 64
+    assert core("floats", kernel(tree)) == pytest.approx(rounds * vectors * groups, rel=0.15)
 
 
 def test_what_a_condition_stores_is_done_as_often_as_it_holds() -> None:
@@ -312,8 +327,12 @@ def test_chains_of_functions_wait_for_each_and_others_do_not() -> None:
     assert sums < chain / 2
 
 
-def test_loops_that_are_too_short_for_vectors_of_their_own_go_by_one() -> None:
+@pytest.mark.parametrize("target", ["core-avx2", "skx"])
+def test_loops_that_are_too_short_for_vectors_of_their_own_go_by_one(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A compiler makes vectors of a loop's iterations where work-items have none, and leaves those that fill none."""
+    monkeypatch.setenv(TARGET, target)
     body = """int i = get_global_id(0); float s = 0;
 for (int j = 0; j < {turns}; j++)
     s += a[i * 1024 + j] * b[i * 16 + j];
@@ -321,6 +340,18 @@ a[i] = s;"""
     loads = [core("loads", kernel(body.replace("{turns}", "n"), (1, 1), (64, 1)).at(n=n)) for n in (2, 3)]
     one = (loads[1] - loads[0]) / 64
     assert 1 <= one <= 3  # of an iteration: no vector loop beside is taken as well
+
+
+def test_shorter_vectors_do_what_longer_ones_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler makes a loop over 16 iterations, one over four, and one over single ones."""
+    monkeypatch.setenv(TARGET, "skx")
+    body = """int i = get_global_id(0); float s = 0;
+for (int j = 0; j < n; j++)
+    s += a[i * 1024 + j] * b[i * 16 + j];
+a[i] = s;"""
+    loads = {n: core("loads", kernel(body, (1, 1), (64, 1)).at(n=n)) / 64 for n in (64, 68, 71)}
+    assert loads[68] - loads[64] == pytest.approx(2, rel=0.1)
+    assert loads[71] - loads[68] == pytest.approx(6, rel=0.1)
 
 
 def test_a_core_s_order_is_that_of_its_machine_code() -> None:
