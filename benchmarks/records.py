@@ -6,10 +6,10 @@
 Each work-item of a kernel in CUDA loads or stores one record of an array of 512 MB, or of its first 131,072 records,
 which the second-level cache keeps; by as many accesses of words or of vectors as it takes. A hash chooses the record,
 or work-items take one after the other. In others, neighbours load or store a row together, 16 bytes each, and a hash
-chooses the row; or work-items add to counters of their rows, in the order of the work-groups; or each adds 64 numbers
-to one of its own record in memory, as a compiler must where arrays may overlap; or stores a row of its own from one end
-to the other; or several arrays are copied to places that begin within a sector or not. Times come from the store;
-kernels that it lacks are measured if the device is here. They join no fit.
+chooses the row; or work-items add to counters of their rows, in the order of the work-groups, or to numbers that a hash
+chooses; or each adds 64 numbers to one of its own record in memory, as a compiler must where arrays may overlap; or
+stores a row of its own from one end to the other; or several arrays are copied to places that begin within a sector or
+not. Times come from the store; kernels that it lacks are measured if the device is here. They join no fit.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ PARTS = {"float": 4, "float2": 8, "float4": 16}
 RECORDS = {
     4: ("float",),
     8: ("float2", "float"),
-    16: ("float4", "float"),
-    32: ("float4", "float"),
-    64: ("float4", "float"),
+    16: ("float4", "float2", "float"),
+    32: ("float4", "float2", "float"),
+    64: ("float4", "float2", "float"),
 }
 FEW = 2**17
 PLACES = {
@@ -96,6 +96,15 @@ extern "C" __global__ void records(const float *__restrict__ a, float *__restric
     for (int k = 0; k < ARRAYS; k++) b[k * (size_t)PITCH + i + FIRST] = value[k] * sum;
 }
 """
+COUNTED = """
+extern "C" __global__ void records(TYPE *a, float *out)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, h = i * 2654435761u;
+    atomicAdd(&a[(h ^ (h >> 15)) & (NUMBERS - 1)], (TYPE)1);
+}
+"""
+COUNTERS = {"float": 4, "double": 8}
+"""Types of numbers that work-items add to, with their bytes."""
 ROWS = """
 extern "C" __global__ void records(float *rows, float *out)
 {
@@ -146,6 +155,12 @@ def kernels() -> Iterator[tuple[str, str, pm.Kernel]]:
             text, extents = text.replace("PITCH", str(pitch)), dict.fromkeys("ab", arrays * pitch)
             kernel = pm.Kernel.from_cuda(text, "records", groups, GROUP, extents)
             yield f"copy {arrays} arrays, {4 * first} bytes further", "side by side", kernel
+    for type_, n_bytes in COUNTERS.items():
+        for megabytes in (16, 64, 128, 512):
+            numbers = megabytes * 2**20 // n_bytes
+            text = COUNTED.replace("TYPE", type_).replace("NUMBERS", f"{numbers}u")
+            kernel = pm.Kernel.from_cuda(text, "records", ITEMS // GROUP, GROUP, {"a": numbers, "out": 1})
+            yield f"add to one of {numbers} of {type_}", "anywhere", kernel
     for groups, block in ROW_SHAPES.items():
         rows = ITEMS // (groups * block[0])
         kernel = pm.Kernel.from_cuda(ROWS, "records", (groups, rows // block[1]), block, {"rows": rows, "out": 1})

@@ -8,7 +8,7 @@ longer all this takes is what the families of the measurement set took on a Zen 
 says of it.
 
 Machine code is counted in whole instructions, however wide: their prices (``p_core_…``) scale with the instructions
-that a unit takes in a clock, where a fact tells. Divisions, gathers and functions are counted in cycles for vectors of
+that a unit takes in a clock, where a fact tells, of vectors that are as wide as the processor's. Divisions, gathers and functions are counted in cycles for vectors of
 eight lanes, more for wider ones.
 """
 
@@ -76,8 +76,8 @@ SCALES: dict[str, str] = {
     "p_pixel": CLOCKS,
     "p_core_slots": ISSUED,
     "p_core_floats": F32,
-    "p_core_loads": CLOCKS,
-    "p_core_stores": f"1 / ({CORES} * f_device_store_bandwidth)",
+    "p_core_loads": f"f_device_subgroup / ({CORES} * f_device_l1_bandwidth)",
+    "p_core_stores": f"f_device_subgroup / ({CORES} * f_device_store_bandwidth)",
     "p_core_shuffles": f"f_device_subgroup / ({CORES} * f_device_i32_lanes)",
     "p_core_transfers": CLOCKS,
     "p_core_divides": f"1 / ({CORES} * f_device_divide_lanes)",

@@ -74,6 +74,9 @@ REPEATED = "f_mem_repeated_global_load_block:32"
 REVISITED = "f_mem_revisited_global_load_keeps:${l2_bytes=50000000}"
 STRAY = MISSED.replace("_load", "_store")
 MISSED_GAPS, STRAY_GAPS = f"{MISSED}_gaps", f"{STRAY}_gaps"
+CHANGED = MISSED.replace("_load", "_atomic")
+CHANGED_GAPS = f"{CHANGED}_gaps"
+CHANGED_ONCE = "f_mem_footprint_global_atomic_block:32"
 ONCE = "f_mem_scattered_global_load_missed_first_block:64_reach:>8000000"
 
 # Private arrays in memory: their elements of neighbours lie side by side, and stores go through to the second level.
@@ -229,7 +232,7 @@ joined   = f_mem_access_global_store_granularity:subgroup * min(torn, 1 / max(to
 later    = max(min({STORED_AGAIN}, {STEPS} * {STORED_SECTORS}_fresh) * begun / (begun + {OPEN_LINES} * p_cache),
                {JOINED} * min(joined, filling / 32))
 strewn   = max(missed * apart, {STRAY_GAPS}, 32 * missed * later)
-           - (1 - {WHOLE}) * {STRAY_GAPS}_whole
+           - (1 - {WHOLE}) * {STRAY_GAPS}_whole + {CHANGED_GAPS}
 restored = 32 * {STORED_AGAIN} * gone
 lone     = {LONE_STORED}
 scatter  = p_scatter * (jumped + beyond * spilled * {SPARSE_LOADED})
@@ -237,6 +240,7 @@ scatter  = p_scatter * (jumped + beyond * spilled * {SPARSE_LOADED})
 stored   = f_mem_footprint_global_store_block:64 - 2 * apart
 dram     = p_dram * (missed * max(brought - {ONCE}, 0) + {MISSED} - {MISSED_GAPS}
                      + max(missed * max(stored, 0), {STRAY} - {STRAY_GAPS})
+                     + 2 * max(max(missed * {CHANGED_ONCE}, {CHANGED}) - {CHANGED_GAPS}, 0)
                      + {REVISITED} + 2 * {REVISITED.replace("load", "store")}
                      + beyond * (spilled + written) + {REPEATED} * further / (1 + further)
                      + restored * (1 - lone)) + scatter

@@ -16,8 +16,10 @@ VECTOR = 0.5
 """A loop for single work-items has become one over vectors of its iterations where so many of its instructions on
 registers of vectors have several numbers in them. What such a loop leaves may be done by another one, over shorter
 vectors."""
+SMALLEST = 16
+"""The bytes of the smallest registers for vectors."""
 _PACKED = re.compile(r"vmovup[sd]|(?!vmov|vxor|vand|vor).*p[sd]|vp.*|vmovdq.*")
-"""Instructions on the smallest registers that hold several numbers; some of the others are for single numbers, too."""
+"""Instructions on such registers that hold several numbers; some of the others are for single numbers, too."""
 _MOVING = re.compile(
     "vinsert|vpinsr|vextract|vpextr|vmov|vbroadcast|vpbroadcast|vpmovzx|vpmovsx|vperm|vshuf|vunpck|vpunpck|vblend"
     "|vpblend|mov|lea|call|nop|cmp|test"
@@ -48,10 +50,20 @@ class Copies:
 
     def _widths(self, head: int) -> tuple[int, ...]:
         """Returns how many iterations a vector may hold in a loop over vectors of its own: numbers of 32 bits, or else
-        of 64; none of a loop that is no such one."""
+        of 64; none of a loop that is no such one. The smallest vectors may be the source's, unless longer ones do other
+        iterations of the same loop."""
+        longest = self._longest(head)
+        if longest == SMALLEST:
+            rivals = (other for other, match in self.part.matches.items() if match == self.part.matches.get(head))
+            longest = longest if any(self._longest(other) > longest for other in rivals) else 0
+        return (longest // 4, longest // 8) if longest else ()
+
+    def _longest(self, head: int) -> int:
+        """Returns the bytes of the longest vectors of a loop that has become one over vectors of its iterations; 0 of
+        any other."""
         code = [each for block in self.part.flow.own(head) for each in block.instructions if each.bytes]
         packed = [each.bytes for each in code if _is_packed(each)]
-        return (max(packed) // 4, max(packed) // 8) if len(packed) > VECTOR * len(code) else ()
+        return max(packed) if len(packed) > VECTOR * len(code) else 0
 
     def _steps(self, head: int) -> set[int]:
         """Returns by how much a loop's counter goes on, in steps of the source's loop if it is that one's."""
@@ -89,7 +101,7 @@ class Copies:
 
 
 def _is_packed(each: Instruction) -> bool:
-    return each.bytes > 16 or _PACKED.fullmatch(each.name) is not None
+    return each.bytes > SMALLEST or _PACKED.fullmatch(each.name) is not None
 
 
 def _copies(step: int, counts: Sequence[int]) -> int:

@@ -249,6 +249,21 @@ def test_constants_are_made_of_constants() -> None:
     assert found.array("other").tolist() == [-1.5]
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("sizeof(double) == 8", 1),
+        ("2.5f > 3 || !(4 <= 4)", 0),
+        ("1 && 0 / 1 < 1", 1),
+        ("0 && 1 / 0", 0),
+        ("1 != 1 ? 7 : sizeof(int) + 3", 7),
+    ],
+)
+def test_constants_are_made_of_conditions(text: str, value: int) -> None:
+    source = f"__constant int IT = {text}; __kernel void k(__global int *out) {{ out[0] = IT; }}"
+    assert run(source, 1, 1, out=np.zeros(1, np.int32)).array("out").tolist() == [value]
+
+
 def test_functions_structs_tables_and_private_arrays() -> None:
     keys = np.arange(0, 100, 3).astype(np.int32)
     options = np.array([(2.0, [1, 2, 3])], dtype=[("scale", "f4"), ("shift", "i4", 3)])

@@ -104,8 +104,27 @@ def as_constant(expression: syn.Expression) -> low.Number | tuple[low.Number, ..
                     return None
                 if not isinstance(right, int | float):
                     return None
-                value = combined(each.operator, value, right, each.type)
+                if each.operator in COMPARISONS:
+                    value = int(COMPARISONS[each.operator](value, right))
+                else:
+                    value = combined(each.operator, value, right, each.type)
             return value
+        case syn.Unary(type=Scalar(), operator="!"):
+            value = as_constant(expression.operand)
+            return int(not value) if isinstance(value, int | float) else None
+        case syn.Logical(type=Scalar()):
+            value = as_constant(expression.left)
+            if not isinstance(value, int | float):
+                return None
+            if bool(value) == (expression.operator == "||"):
+                return int(bool(value))
+            right = as_constant(expression.right)
+            return int(bool(right)) if isinstance(right, int | float) else None
+        case syn.Conditional(type=Scalar()) if isinstance(expression.condition.type, Scalar):
+            value = as_constant(expression.condition)
+            if not isinstance(value, int | float):
+                return None
+            return as_constant(expression.then if value else expression.otherwise)
         case syn.Convert(type=Vector() as type_):
             value = as_constant(expression.operand)
             return (value,) * type_.width if isinstance(value, int | float) else value
