@@ -155,9 +155,9 @@ def kernels() -> Iterator[tuple[str, str, pm.Kernel]]:
             text, extents = text.replace("PITCH", str(pitch)), dict.fromkeys("ab", arrays * pitch)
             kernel = pm.Kernel.from_cuda(text, "records", groups, GROUP, extents)
             yield f"copy {arrays} arrays, {4 * first} bytes further", "side by side", kernel
-    for type_, n_bytes in COUNTERS.items():
-        for megabytes in (16, 64, 128, 512):
-            numbers = megabytes * 2**20 // n_bytes
+    for type_, word in COUNTERS.items():
+        for size in (16, 64, 128, 512):
+            numbers = size * 2**20 // word
             text = COUNTED.replace("TYPE", type_).replace("NUMBERS", f"{numbers}u")
             kernel = pm.Kernel.from_cuda(text, "records", ITEMS // GROUP, GROUP, {"a": numbers, "out": 1})
             yield f"add to one of {numbers} of {type_}", "anywhere", kernel

@@ -8,8 +8,8 @@ longer all this takes is what the families of the measurement set took on a Zen 
 says of it.
 
 Machine code is counted in whole instructions, however wide: their prices (``p_core_…``) scale with the instructions
-that a unit takes in a clock, where a fact tells, of vectors that are as wide as the processor's. Divisions, gathers and functions are counted in cycles for vectors of
-eight lanes, more for wider ones.
+that a unit takes in a clock, where a fact tells, of vectors that are as wide as the processor's. Divisions, gathers and
+functions are counted in cycles for vectors of eight lanes, more for wider ones.
 """
 
 from __future__ import annotations

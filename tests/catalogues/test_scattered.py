@@ -73,3 +73,27 @@ def missed(room: float) -> float:
         if len(held) > room * lines:
             del held[next(iter(held))]
     return misses / (len(places) - len(places) // 2)
+
+
+COUNTED = """
+extern "C" __global__ void k(double *a, const int *at)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    atomicAdd(&a[at[i]], 1.0);
+}
+"""
+
+
+@pytest.mark.parametrize("is_anywhere", [True, False])
+def test_atomics_go_anywhere_if_each_group_goes_to_all_of_an_array(is_anywhere: bool) -> None:
+    """Memory brings a sector and takes it back for each, unless groups add to parts of their own, however random."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    items, numbers = 2**18, 2**24
+    at = np.random.default_rng(1).integers(0, numbers, items, np.int32)
+    given = at if is_anywhere else np.sort(at).reshape(-1, 128)[:, ::-1].ravel()
+    kernel = pm.Kernel.from_cuda(COUNTED, "k", items // 128, 128, {"a": numbers, "at": items})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.PerfmodelWarning)
+        found = kernel.as_countable({"at": np.ascontiguousarray(given)})
+    missed = float(pm.feature(NAME.replace("load", "atomic")).eval(found))
+    assert missed == pytest.approx(32 * items if is_anywhere else 0, rel=0.05)

@@ -244,7 +244,7 @@ def test_lanes_that_are_stored_one_by_one_are_those_that_take_part(monkeypatch: 
 
 
 def test_what_is_stored_under_a_mask_is_done_by_all_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With AVX-512 a compiler asks no vector whether any of its lanes takes part in a round of a tree of sums."""
+    """A compiler for AVX-512 asks no vector whether any of its lanes takes part in a round of a tree of sums."""
     monkeypatch.setenv(TARGET, "skx")
     tree = """__local float t[64]; int l = get_local_id(0); t[l] = b[l];
     for (int d = 32; d > 0; d /= 2) {

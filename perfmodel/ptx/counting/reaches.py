@@ -16,6 +16,9 @@ from perfmodel.ptx.counting.counted_access import CountedAccess
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.records import shares_of_records
 
+NEARLY_ALL, CACHED = 0.8, 2**23
+"""A block goes everywhere whose ends are so far from each other, of those of all, if these are more bytes apart than
+every last-level cache keeps."""
 LEAST_BLOCKS, LEAST_SHARED = 6, 4
 """So many emulated blocks show between which ends all are; if these have room for a fourth of what all touch at most,
 blocks are taken to touch the same."""
@@ -84,9 +87,20 @@ class Reaches:
 
     def jumps(self, access: CountedAccess) -> bool:
         """Returns whether ids alone decide on addresses that are all over an array; of others, what blocks touch is
-        known by what the emulated ones do, as where an index is clamped to a border, or where arrays are given."""
-        if self.launch.given or None not in access.addresses.local_strides or access.addresses.is_laid_out:
+        known by what the emulated ones do, as where an index is clamped to a border, or where arrays are given. Atomics
+        by given data jump if each block goes to nearly all of what all go to, and that is much."""
+        if None not in access.addresses.local_strides or access.addresses.is_laid_out:
             return False
-        if self.launch.arrays_behind(access.instruction):
+        if access.addresses.blocks_of_subgroups(self._width, SECTOR) <= self._width / 2:
             return False
-        return access.addresses.blocks_of_subgroups(self._width, SECTOR) > self._width / 2
+        if self.launch.given:
+            return access.direction == "atomic" and self._goes_everywhere(access)
+        return not self.launch.arrays_behind(access.instruction)
+
+    def _goes_everywhere(self, access: CountedAccess) -> bool:
+        blocks = range(len(self.launch.weights))
+        ends = [found for block in blocks if (found := access.addresses.ends_in(block))]
+        if len(ends) < LEAST_BLOCKS or access.addresses.noted.is_thinned:
+            return False
+        all_ = max(most for _, most in ends) - min(least for least, _ in ends)
+        return bool(all_ > CACHED and np.median([most - least for least, most in ends]) > NEARLY_ALL * all_)
