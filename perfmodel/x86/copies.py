@@ -16,6 +16,8 @@ VECTOR = 0.5
 """A loop for single work-items has become one over vectors of its iterations where so many of its instructions on
 registers of vectors have several numbers in them. What such a loop leaves may be done by another one, over shorter
 vectors."""
+_LONG = ("pd", "q")
+"""Endings of instructions on vectors of 64-bit numbers."""
 SMALLEST = 16
 """The bytes of the smallest registers for vectors."""
 _PACKED = re.compile(r"vmovup[sd]|(?!vmov|vxor|vand|vor).*p[sd]|vp.*|vmovdq.*")
@@ -50,13 +52,15 @@ class Copies:
 
     def _widths(self, head: int) -> tuple[int, ...]:
         """Returns how many iterations a vector may hold in a loop over vectors of its own: numbers of 32 bits, or else
-        of 64; none of a loop that is no such one. The smallest vectors may be the source's, unless longer ones do other
-        iterations of the same loop."""
+        of 64 where there are such; none of a loop that is no such one. The smallest vectors may be the source's, unless
+        longer ones do other iterations of the same loop."""
         longest = self._longest(head)
         if longest == SMALLEST:
             rivals = (other for other, match in self.part.matches.items() if match == self.part.matches.get(head))
             longest = longest if any(self._longest(other) > longest for other in rivals) else 0
-        return (longest // 4, longest // 8) if longest else ()
+        code = (each for block in self.part.flow.own(head) for each in block.instructions)
+        has_long = any(each.name.endswith(_LONG) for each in code if each.bytes)
+        return (longest // 4, longest // 8)[: 1 + has_long] if longest else ()
 
     def _longest(self, head: int) -> int:
         """Returns the bytes of the longest vectors of a loop that has become one over vectors of its iterations; 0 of
@@ -88,7 +92,7 @@ class Copies:
                 break
         found: list[int] = []
         for (told, *_, name), count in counts.items():
-            pairs = name[0] == "v" and name.endswith(("pd", "q"))
+            pairs = name[0] == "v" and name.endswith(_LONG)
             found.append(max(1, round(count / (2 if pairs else 1) / self._written_out(told, head, turn))))
         return found
 

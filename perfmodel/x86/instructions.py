@@ -56,7 +56,7 @@ class Instruction:
 
     @property
     def is_masked(self) -> bool:
-        """True where a mask says which lanes take part: a register for masks, or a vector in AVX2's own instructions."""
+        """True where a mask says which lanes take part: a register for masks, or a vector in some of AVX2's."""
         return "mask" in self.name or any(_MASK.fullmatch(register) for register in self.reads)
 
 
