@@ -100,7 +100,7 @@ COUNTED = """
 extern "C" __global__ void records(TYPE *a, float *out)
 {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, h = i * 2654435761u;
-    atomicAdd(&a[(h ^ (h >> 15)) & (NUMBERS - 1)], (TYPE)1);
+    atomicAdd(&a[PLACE], (TYPE)1);
 }
 """
 COUNTERS = {"float": 4, "double": 8}
@@ -158,7 +158,8 @@ def kernels() -> Iterator[tuple[str, str, pm.Kernel]]:
     for type_, word in COUNTERS.items():
         for size in (16, 64, 128, 512):
             numbers = size * 2**20 // word
-            text = COUNTED.replace("TYPE", type_).replace("NUMBERS", f"{numbers}u")
+            text = COUNTED.replace("TYPE", type_).replace("PLACE", PLACES["anywhere"])
+            text = text.replace("RECORDS", f"{numbers}u")
             kernel = pm.Kernel.from_cuda(text, "records", ITEMS // GROUP, GROUP, {"a": numbers, "out": 1})
             yield f"add to one of {numbers} of {type_}", "anywhere", kernel
     for groups, block in ROW_SHAPES.items():

@@ -58,16 +58,18 @@ class Copies:
         if longest == SMALLEST:
             rivals = (other for other, match in self.part.matches.items() if match == self.part.matches.get(head))
             longest = longest if any(self._longest(other) > longest for other in rivals) else 0
-        code = (each for block in self.part.flow.own(head) for each in block.instructions)
-        has_long = any(each.name.endswith(_LONG) for each in code if each.bytes)
+        has_long = any(each.name.endswith(_LONG) for each in self._on_vectors(head))
         return (longest // 4, longest // 8)[: 1 + has_long] if longest else ()
 
     def _longest(self, head: int) -> int:
         """Returns the bytes of the longest vectors of a loop that has become one over vectors of its iterations; 0 of
         any other."""
-        code = [each for block in self.part.flow.own(head) for each in block.instructions if each.bytes]
+        code = self._on_vectors(head)
         packed = [each.bytes for each in code if _is_packed(each)]
         return max(packed) if len(packed) > VECTOR * len(code) else 0
+
+    def _on_vectors(self, head: int) -> list[Instruction]:
+        return [each for block in self.part.flow.own(head) for each in block.instructions if each.bytes]
 
     def _steps(self, head: int) -> set[int]:
         """Returns by how much a loop's counter goes on, in steps of the source's loop if it is that one's."""

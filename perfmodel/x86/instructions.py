@@ -87,7 +87,57 @@ class Disassembled(NamedTuple):
 
     def at(self, place: Place, calls: Calls) -> Instruction:
         """Returns what it reads and writes, with the place in the source that it was made of."""
-        return _instruction(self, place, calls)
+        raw = self.raw
+        read, written = raw.regs_access()
+        bytes_ = 0
+        names: list[tuple[str, ...]] = []
+        for group in (read, written):
+            whole = []
+            for number in group:
+                register, width = _register(raw.reg_name(number))
+                whole.append(register)
+                bytes_ = max(bytes_, width)
+            names.append(tuple(dict.fromkeys(whole)))
+        loads = stores = ""
+        addressed: tuple[str, ...] = ()
+        target = constant = None
+        for operand in raw.operands:
+            if operand.type == 3 and raw.mnemonic not in ("lea", "nop"):  # memory
+                part = next((each for each in raw.op_str.split(",") if "[" in each), "").strip()
+                text = part[part.find("[") :]
+                parts = (operand.mem.base, operand.mem.index)
+                addressed = tuple(_register(raw.reg_name(number))[0] for number in parts if number)
+                # What the disassembler says of vectors that are stored is wrong: that they are read.
+                is_stored = part == raw.op_str.partition(",")[0].strip() and not raw.mnemonic.startswith(_ONLY_READING)
+                stores = text if is_stored else ""
+                loads = text if not is_stored or _CHANGING.fullmatch(raw.mnemonic) else ""
+            elif operand.type == 2 and raw.mnemonic[0] == "j":
+                target = int(operand.imm)
+            elif operand.type == 2:
+                constant = int(operand.imm)
+            elif raw.mnemonic == "lea" and operand.type == 3 and not operand.mem.index:
+                constant = int(operand.mem.disp)
+        reads, writes = names
+        if _CLEARING.fullmatch(raw.mnemonic) and len(set(raw.op_str.replace(" ", "").split(","))) == 1:
+            reads = ()
+        file, line, column = place
+        return Instruction(
+            address=raw.address,
+            name=raw.mnemonic,
+            file=file,
+            line=line,
+            column=column,
+            calls=calls,
+            reads=reads,
+            writes=writes,
+            loads=loads,
+            stores=stores,
+            addressed=addressed,
+            bytes=bytes_,
+            target=target,
+            callee=self.callee,
+            constant=constant,
+        )
 
 
 def disassembled(code: bytes, start: int, named: Mapping[int, str]) -> Iterator[Disassembled]:
@@ -153,60 +203,6 @@ def _register(name: str) -> tuple[str, int]:
         if legacy in (whole, f"{whole}l"):
             return f"r{whole}", 0
     return name, 0
-
-
-def _instruction(each: Disassembled, place: Place, calls: Calls) -> Instruction:
-    raw, callee = each
-    read, written = raw.regs_access()
-    bytes_ = 0
-    names: list[tuple[str, ...]] = []
-    for group in (read, written):
-        whole = []
-        for number in group:
-            register, width = _register(raw.reg_name(number))
-            whole.append(register)
-            bytes_ = max(bytes_, width)
-        names.append(tuple(dict.fromkeys(whole)))
-    loads = stores = ""
-    addressed: tuple[str, ...] = ()
-    target = constant = None
-    for operand in raw.operands:
-        if operand.type == 3 and raw.mnemonic not in ("lea", "nop"):  # memory
-            part = next((each for each in raw.op_str.split(",") if "[" in each), "").strip()
-            text = part[part.find("[") :]
-            parts = (operand.mem.base, operand.mem.index)
-            addressed = tuple(_register(raw.reg_name(number))[0] for number in parts if number)
-            # What the disassembler says of vectors that are stored is wrong: that they are read.
-            is_stored = part == raw.op_str.partition(",")[0].strip() and not raw.mnemonic.startswith(_ONLY_READING)
-            stores = text if is_stored else ""
-            loads = text if not is_stored or _CHANGING.fullmatch(raw.mnemonic) else ""
-        elif operand.type == 2 and raw.mnemonic[0] == "j":
-            target = int(operand.imm)
-        elif operand.type == 2:
-            constant = int(operand.imm)
-        elif raw.mnemonic == "lea" and operand.type == 3 and not operand.mem.index:
-            constant = int(operand.mem.disp)
-    reads, writes = names
-    if _CLEARING.fullmatch(raw.mnemonic) and len(set(raw.op_str.replace(" ", "").split(","))) == 1:
-        reads = ()
-    file, line, column = place
-    return Instruction(
-        address=raw.address,
-        name=raw.mnemonic,
-        file=file,
-        line=line,
-        column=column,
-        calls=calls,
-        reads=reads,
-        writes=writes,
-        loads=loads,
-        stores=stores,
-        addressed=addressed,
-        bytes=bytes_,
-        target=target,
-        callee=callee,
-        constant=constant,
-    )
 
 
 _MASK = re.compile("k[1-7]")

@@ -9,6 +9,9 @@ from typing import Any
 
 from perfmodel.x86.source import Calls, Place
 
+NOWHERE: Place = "", 0, 0
+"""The place of an instruction that no line of the source tells."""
+
 
 class Lines:
     """Says which line of the source each address comes from, and by which calls control comes there."""
@@ -38,7 +41,7 @@ class Lines:
 
     def at(self, address: int) -> Place:
         number = bisect_right(self._starts, address) - 1
-        return self._places[number] if number >= 0 else ("", 0, 0)
+        return self._places[number] if number >= 0 else NOWHERE
 
     def calls_at(self, address: int) -> Calls:
         number = bisect_right(self._edges, address) - 1

@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 
 from perfmodel.x86.alignment import paired
 from perfmodel.x86.instructions import Disassembled, Instruction, disassembled
-from perfmodel.x86.lines import Lines
-from perfmodel.x86.source import Calls, Place
+from perfmodel.x86.lines import NOWHERE, Lines
 
 OBJECT = ".ocl.obj"
 """The section of Intel's binaries that holds an object file of machine code."""
 CODE = (".ltext", ".text")
-NOWHERE: tuple[Place, Calls] = ("", 0, 0), ()
 
 
 class Binaries(NamedTuple):
@@ -52,7 +50,7 @@ class Functions(Mapping[str, tuple[Instruction, ...]]):
         pairs = paired([each.likeness() for each in code], [each.likeness() for each in other])
         for each, pair in zip(code, pairs, strict=True):
             address = None if pair is None else other[pair].address
-            place, calls = NOWHERE if address is None else (lines.at(address), lines.calls_at(address))
+            place, calls = (NOWHERE, ()) if address is None else (lines.at(address), lines.calls_at(address))
             yield each.at(place, calls)
 
     def __iter__(self) -> Iterator[str]:

@@ -76,13 +76,10 @@ class Reaches:
     def _of_shared(self, access: CountedAccess, touched: Blocks | None) -> int | None:
         """Returns the bytes between the ends of what the emulated blocks touch where all blocks would touch several
         times as many if each had its own, as where an index wraps around; None of others."""
-        blocks = len(self.launch.weights)
-        if touched is None or blocks < LEAST_BLOCKS or access.addresses.noted.is_thinned:
+        blocks, ends = len(self.launch.weights), self._ends(access)
+        if touched is None or not ends:
             return None
-        ends = [found for block in range(blocks) if (found := access.addresses.ends_in(block))]
-        if not ends:
-            return None
-        seen = (max(most for _, most in ends) - min(least for least, _ in ends)) * (blocks + 1) / (blocks - 1)
+        seen = _apart(ends) * (blocks + 1) / (blocks - 1)
         return round(seen) if 0 < LEAST_SHARED * seen < bytes_of_blocks(self.launch, [access]) else None
 
     def jumps(self, access: CountedAccess) -> bool:
@@ -98,9 +95,20 @@ class Reaches:
         return not self.launch.arrays_behind(access.instruction)
 
     def _goes_everywhere(self, access: CountedAccess) -> bool:
-        blocks = range(len(self.launch.weights))
-        ends = [found for block in blocks if (found := access.addresses.ends_in(block))]
-        if len(ends) < LEAST_BLOCKS or access.addresses.noted.is_thinned:
+        ends = self._ends(access)
+        if len(ends) < LEAST_BLOCKS or (all_ := _apart(ends)) <= CACHED:
             return False
-        all_ = max(most for _, most in ends) - min(least for least, _ in ends)
-        return bool(all_ > CACHED and np.median([most - least for least, most in ends]) > NEARLY_ALL * all_)
+        return bool(np.median([most - least for least, most in ends]) > NEARLY_ALL * all_)
+
+    def _ends(self, access: CountedAccess) -> list[tuple[int, int]]:
+        """Returns the first and last byte that each emulated block touches; none where too few blocks, or a part of
+        what they do alone, were looked at."""
+        blocks = len(self.launch.weights)
+        if blocks < LEAST_BLOCKS or access.addresses.noted.is_thinned:
+            return []
+        return [found for block in range(blocks) if (found := access.addresses.ends_in(block))]
+
+
+def _apart(ends: Sequence[tuple[int, int]]) -> int:
+    """Returns how many bytes lie between the first of some ends and the last."""
+    return max(most for _, most in ends) - min(least for least, _ in ends)
