@@ -26,6 +26,9 @@ OPERATIONS = {
     "IMAD": ("r", "mad.lo.s32 {0}, {0}, 77, %1;"),
     "IMAD.HI": ("r", "mul.hi.u32 {0}, {0}, %1;"),
     "IMAD.WIDE": ("l", "{{ .reg .b32 t, u; mov.b64 {{t, u}}, {0}; mul.wide.u32 {0}, t, u; }}"),
+    "IADD of 64 bits": ("l", "add.s64 {0}, {0}, %1;"),
+    "IMAD of 64 bits": ("l", "mad.lo.s64 {0}, {0}, %1, {0};"),
+    "I2F, F2I of 64 bits": ("l", "{{ .reg .f32 t; cvt.rn.f32.u64 t, {0}; cvt.rzi.u64.f32 {0}, t; }}"),
     "IDP": ("r", "dp4a.u32.u32 {0}, {0}, %1, {0};"),
     "HFMA2": ("r", "fma.rn.f16x2 {0}, {0}, %1, {0};"),
     "FADD": ("f", "add.rn.f32 {0}, {0}, %1;"),
@@ -52,7 +55,9 @@ OPERATIONS = {
 MIXED = {
     "FFMA": ("SHF", "IADD3", "IMAD", "IMAD.WIDE", "FADD", "HFMA2", "DFMA", "MUFU", "FRND", "SHFL", "LDS"),
     "DFMA": ("SHF", "IADD3", "IMAD", "DADD", "MUFU", "F2F of doubles", "LDS"),
-    "SHF": ("IMAD", "MUFU", "FMNMX", "I2F, F2I", "LDS"),
+    "SHF": ("IMAD", "MUFU", "FMNMX", "I2F, F2I", "LDS", "IMAD.WIDE", "IMAD.HI", "IADD of 64 bits"),
+    "IADD3": ("IMAD", "IMAD.WIDE", "IMAD.HI", "FMNMX", "MUFU"),
+    "ISETP, SEL": ("IMAD", "IMAD.HI"),
 }
 TYPES = {"f": "float", "r": "unsigned", "l": "unsigned long long", "d": "double"}
 SOURCE = """

@@ -167,7 +167,8 @@ loads    = f_mem_access_global_load_granularity:subgroup
 known    = f_issue_known
 told     = {ISSUED}
            + p_branch * f_branch_if_granularity:subgroup
-pipes    = max({PACE} * p_f32 * min(${{f32_lanes=128}}, ${{issue_lanes=128}}) / 128 * max(
+cycle    = {PACE} * p_f32 * min(${{f32_lanes=128}}, ${{issue_lanes=128}}) / 32 * p_units
+pipes    = max(cycle / 4 / p_units * max(
                f_issue_slots * 128 / ${{issue_lanes=128}}, f_issue_single * 128 / ${{f32_lanes=128}},
                f_issue_fma * 64 / ${{i32_lanes=64}}, f_issue_alu * 64 / ${{i32_lanes=64}},
                f_issue_convert * 64 / ${{convert_lanes=64}}, f_issue_special * 16 / ${{special_lanes=16}}),
@@ -254,8 +255,9 @@ waits    = ((1 - known) * p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 
            + (1 - known) * p_wait_near * {WAITS}:longest
            + p_wait_load * far + p_wait_dram * missed * shared * min(far, fresh)
            + (1 - known) * p_wait_local * f_mem_waits_local_granularity:longest
-           + p_wait_op * {ONE_BY_ONE}
-           + (1 - known) * (p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW})
+           + ${{op_latency=4}} * cycle * f_issue_alone
+           + (1 - known) * (p_wait_op * {ONE_BY_ONE}
+                            + p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW})
            + group / slots * 32 * p_units * (lines + local)
 turns    = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
 latency  = turns * max(1 - known * issued / 4 / max(turns, 1e-9), 0)

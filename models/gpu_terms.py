@@ -7,13 +7,11 @@ from perfmodel.models.unified_plus import FAST
 
 # What the busiest compute unit has to do, against the mean: whole work-groups, at least the one with the longest loops.
 BUSY = "max(ceil(shared_out), longest, shared_out + strayed) / shared_out"
-# Operations that come one after the other: as many as take a sub-group's time in machine code; where that is not known,
-# on what loops carry on, on what each iteration loads, and within functions that are called.
+# Operations that come one after the other, where machine code is not known: on what loops carry on, on what each
+# iteration loads, and within functions that are called.
 ONE_BY_ONE = f"""\
-(f_issue_alone + (1 - f_issue_known) * ({FAST}
-             + f_op_int32_carried_granularity:longest + f_op_uint32_carried_granularity:longest
-             + f_mem_depth_global_granularity:longest + f_mem_depth_local_granularity:longest
-             + 32 * called / p_f32))"""
+({FAST} + f_op_int32_carried_granularity:longest + f_op_uint32_carried_granularity:longest
+             + f_mem_depth_global_granularity:longest + f_mem_depth_local_granularity:longest + 32 * called / p_f32)"""
 
 SLOTS = "min(f_work_items / p_units, resident) / p_resident_items"
 FILLED = {"{:.2g} % of the slots for work-items filled": f"100 * {SLOTS}"}
@@ -61,6 +59,7 @@ TERMS: dict[str, Meaning] = {
     "loads": Meaning("loads from global memory that sub-groups issue"),
     "turns": Meaning("what work-items wait for, each by itself, so many at a time as there is room for"),
     "known": Meaning("1 where machine code says what is issued, as of CUDA where NVIDIA's assembler is installed"),
+    "cycle": Meaning("a cycle of a compute unit's schedulers"),
     "pipes": Meaning("cycles of the busiest pipe, or of the schedulers, by machine code"),
     "told": Meaning("instructions that sub-groups issue, each at its price, by the source or PTX"),
     "issued": Meaning("instructions that sub-groups issue"),

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.sass.loops import Loop, loops_of, outside
 from perfmodel.sass.pipes import mix_of
-from perfmodel.sass.reading import Instruction, read
+from perfmodel.sass.reading import LENGTH, Instruction, read
 from perfmodel.sass.toolchain import Assembled, assembled, is_installed, target_of
 from perfmodel.sass.waiting import GLOBAL, LOCAL, Waiting, waiting
 
@@ -64,7 +64,7 @@ class MachineCode:
 
     @property
     def code_bytes(self) -> int:
-        return 16 * len(self.instructions)
+        return LENGTH * len(self.instructions)
 
     @cached_property
     def mix(self) -> dict[str, int]:

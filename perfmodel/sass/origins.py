@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from perfmodel.sass.loops import BRANCHES, Loop, loops_of
-from perfmodel.sass.reading import Instruction
+from perfmodel.sass.reading import LENGTH, Instruction
 
 Origin: TypeAlias = frozenset[int]
 """Blocks of PTX by their numbers: one, or those that a function was copied to."""
@@ -23,6 +23,9 @@ NOWHERE: Origin = frozenset()
 
 _CERTAIN = BRANCHES | {"EXIT", "RET"}
 _ENDING = _CERTAIN | {"CALL"}
+_PARTING, _MEETING = "BSSY", "BSYNC"
+_UNTOLD = frozenset((_PARTING, _MEETING, "WARPSYNC", "NOP"))
+"""Where lanes part and meet, the disassembler names the line of whatever comes before."""
 _ACCESSES = ("LDG", "STG", "LDS", "STS", "ATOM", "RED")
 _OWN = "$__internal"
 _RARE = ("slowpath", "mediumpath", "_rn_f64_full")
@@ -67,11 +70,14 @@ def originated(
     homes = {origin: _home(by_loop) for origin, by_loop in made.items()}
     found: list[OriginatedBlock] = []
     last: dict[Loop | None, Origin] = {}
+    parted: dict[int | None, Origin] = {}
     for number, (piece, loop) in enumerate(zip(basic, inside, strict=True)):
         at_home: Counter[Origin] = Counter()
         unguarded: Counter[Origin] = Counter()
         left_over = 0
         for each in piece:
+            if each.opcode in _UNTOLD:
+                continue
             origin = blocks.get(each.line, NOWHERE)
             if origin in homes and homes[origin] is loop:
                 at_home[origin] += 1
@@ -82,8 +88,10 @@ def originated(
             found.append(OriginatedBlock(piece, loop, NOWHERE, 1))
             continue
         telling = +unguarded or at_home
-        origin = telling.most_common(1)[0][0] if telling else last.get(loop, NOWHERE)
+        before = parted.get(piece[-1].place + LENGTH, last.get(loop, NOWHERE))
+        origin = telling.most_common(1)[0][0] if telling else before
         last[loop] = origin
+        parted |= {each.target: origin for each in piece if each.opcode == _PARTING}
         is_copied = origin in homes and any(each in looped for each in origin)
         copies = _copies(made[origin][homes[origin]]) if is_copied else 1
         is_executed = number in ways.reached and not _is_rare(piece[-1])

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from perfmodel.basics.errors import SourceError
 
+LENGTH = 16
+"""An instruction has so many bytes."""
 NONE = 7
 """This number of a barrier is none."""
 _SECTION = re.compile(r"^\s*\.section\s+\.text\.([^\s,]+),")
@@ -78,7 +80,7 @@ def read(listing: str, entry: str) -> tuple[Instruction, ...]:
         elif match := _LINE.search(line):
             number = int(match[1])
         elif match := _LABEL.match(line):
-            labels[match[1]] = 16 * len(found)
+            labels[match[1]] = LENGTH * len(found)
         elif match := _CODE.match(line):
             waiting = match
         elif waiting is not None and (match := _HIGH.match(line)):

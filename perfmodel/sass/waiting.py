@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor
 
-from perfmodel.sass.reading import NONE, Instruction
+from perfmodel.sass.reading import LENGTH, NONE, Instruction
 
 GLOBAL = frozenset(("LDG", "LD", "ATOM", "ATOMG", "LDL"))
 """Loads that go to caches and memory, those of a thread's own memory included."""
@@ -15,12 +15,19 @@ LOCAL = frozenset(("LDS", "LDSM", "ATOMS"))
 PRIVATE = frozenset(("LDL",))
 """Loads of a thread's own memory."""
 SLOW: Mapping[str, float] = {
-    **dict.fromkeys(("MUFU", "S2R"), 20.0),
-    "SHFL": 23.0,
-    "LDC": 30.0,
-    **dict.fromkeys(("I2F", "F2I", "F2F", "POPC"), 14.0),
+    **dict.fromkeys(("MUFU", "F2I", "F2F", "POPC", "FLO", "BREV", "FRND", "FCHK"), 18.0),
+    "S2R": 20.0,
+    **dict.fromkeys(("SHFL", "I2F"), 24.0),
+    "LDC": 31.0,
 }
-"""Cycles of other instructions that set a barrier, about."""
+"""Cycles of other instructions that set a barrier, about; like those below measured by `benchmarks.warps_alone`."""
+OF_64_BITS = 40.0
+"""Cycles of conversions from and to whole numbers of 64 bits."""
+TAKEN = 4.0
+"""Cycles until a warp goes on at another place than behind an instruction."""
+REDIRECTED: Mapping[str, float] = {"CALL": 19.0, "RET": 19.0, "BSYNC": 8.0, "BAR": 5.0}
+"""Cycles beyond those of their encoding that a warp waits for these."""
+_WIDE = ("I2F.S64", "I2F.U64", "F2I.S64", "F2I.U64")
 SHORT, TRIPS = 4.0, 12
 """The cycles of any other instruction, and the trips that are looked at, the first half of which warm up."""
 
@@ -111,10 +118,16 @@ class _Warp:
         self.latencies = latencies
         self.now = 0.0
         self.ready: dict[int, float] = {}
+        self._next: int | None = None
 
     def issue(self, instruction: Instruction) -> None:
+        if self._next not in (None, instruction.place):
+            self.now += TAKEN
+        self._next = instruction.place + LENGTH
+        self.now += REDIRECTED.get(instruction.opcode, 0)
         self.now = max((self.now, *(self.ready.get(barrier, 0.0) for barrier in instruction.waits)))
         if instruction.sets != NONE:
-            there = self.now + self.latencies.get(instruction.opcode, SHORT)
+            is_wide = instruction.name.startswith(_WIDE)
+            there = self.now + (OF_64_BITS if is_wide else self.latencies.get(instruction.opcode, SHORT))
             self.ready[instruction.sets] = max(self.ready.get(instruction.sets, 0.0), there)
         self.now += max(instruction.stall, 1)

@@ -18,16 +18,19 @@ from perfmodel.ptx.counting.spills import Executed, with_spilled_registers
 from perfmodel.sass.loops import Loop
 from perfmodel.sass.origins import OriginatedBlock, originated
 from perfmodel.sass.pipes import CYCLES, cycles_by_pipe, pipe_of
-from perfmodel.sass.reading import Instruction
+from perfmodel.sass.reading import LENGTH, Instruction
 from perfmodel.sass.waiting import GLOBAL, LOCAL, PRIVATE, SLOW, cycles_of_trip, cycles_once
 
-NEAR = {"local": (LOCAL, 29.0), "scratch": (PRIVATE, 40.0), "global": (GLOBAL - PRIVATE, 40.0)}
-"""The loads from each space, and their cycles from the memory that is nearest, an H100's (Luo et al.,
-arXiv:2402.13499)."""
+NEAR = {"local": (LOCAL, 23.0), "scratch": (PRIVATE, 33.0), "global": (GLOBAL - PRIVATE, 33.0)}
+"""The loads from each space, and their cycles from the memory that is nearest, measured by `benchmarks.warps_alone`; a
+chain of loads takes an H100 29 and 41 cycles each, with what their addresses need (Luo et al., arXiv:2402.13499)."""
 FAR = 300.0
 """Cycles beyond these, about, that loads take from the second-level cache or from memory."""
 OPERATION = 4.0
 """Cycles that the next operation waits for one."""
+KEPT_CODE, FETCHED = 32768, 1.6
+"""Beyond so many bytes of code, which are kept near the schedulers, an instruction takes so many cycles of one, unless
+warps go through it side by side; all of code that is twice as long. Measured by `benchmarks.warps_alone`."""
 RAREST = 1 / 6
 """Blocks that are executed in a smaller part of a loop's trips are gone through by themselves."""
 _IN_BACKGROUND = frozenset(("LDGSTS", "LDGDEPBAR", "UBLKCP", "UTMALDG", "SYNCS"))
@@ -75,7 +78,7 @@ def as_assembled(counts: KernelCounts, launch: EmulatedLaunch, code: Sequence[In
         for each in counts.accesses
     )
     issue = Issue(
-        cycles=_cycles_by_pipe(by_all),
+        cycles=_cycles_by_pipe(by_all, _fetched(by_busiest)),
         operations=alone.operations * launch.items,
         longest=launch.longest,
         uneven=launch.uneven,
@@ -100,13 +103,19 @@ def _executed(blocks: Sequence[OriginatedBlock], executions: Callable[[int], flo
         yield block, sum(known(number) for number in block.origin) / block.copies
 
 
-def _cycles_by_pipe(executed: Iterable[Executed]) -> dict[str, float]:
-    """Returns the cycles that all sub-groups take of a scheduler's pipes."""
+def _fetched(executed: Iterable[Executed]) -> float:
+    """Returns the cycles of a scheduler until it has an instruction, by the code that a sub-group goes through."""
+    n_bytes = sum(LENGTH * len(block.instructions) for block, times in executed if times >= RAREST)
+    return 1 + (FETCHED - 1) * min(max(n_bytes / KEPT_CODE - 1, 0), 1)
+
+
+def _cycles_by_pipe(executed: Iterable[Executed], fetched: float) -> dict[str, float]:
+    """Returns the cycles that all sub-groups take of a scheduler, by so many for each instruction, and of its pipes."""
     found = dict.fromkeys(CYCLES, 0.0)
     for block, times in executed:
         for pipe, cycles in cycles_by_pipe(block.instructions).items():
             found[pipe] += times * cycles
-    return found
+    return {**found, "slots": fetched * found["slots"]}
 
 
 def _alone(executed: Iterable[Executed]) -> Alone:

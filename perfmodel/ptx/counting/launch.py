@@ -138,8 +138,11 @@ class EmulatedLaunch:
                 yield instruction, block.number
 
     def is_known(self, instruction: Instruction) -> bool:
-        """Returns whether the contents are known of all arrays that decide where an instruction goes."""
-        return self.arrays_behind(instruction) <= {*self.given, *self._origins.constants}
+        """Returns whether the contents are known of all arrays that decide where an instruction goes; those of variables
+        that the text leaves empty matter little where a given array decides, too."""
+        behind = self.arrays_behind(instruction)
+        unknown = behind - self._origins.constants - {*self.given}
+        return not unknown or (unknown <= self._origins.unset and not behind.isdisjoint(self.given))
 
     def arrays_behind(self, instruction: Instruction) -> frozenset[str]:
         """Returns the arrays whose contents decide where an instruction goes."""

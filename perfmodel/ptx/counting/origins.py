@@ -14,13 +14,14 @@ class Origins:
 
     Attributes:
         constants: variables of the PTX text, whose contents are known.
+        unset: those that programs fill before they launch the kernel, such as keys; they are 0 here.
     """
 
     def __init__(self, emulation: Emulation) -> None:
         self.emulation, self.flow = emulation, emulation.code.dataflow
-        self.constants = frozenset(
-            variable.name for variable in emulation.code.kernel.variables.values() if variable.contents is not None
-        )
+        variables = emulation.code.kernel.variables.values()
+        self.constants = frozenset(each.name for each in variables if each.contents is not None)
+        self.unset = frozenset(each.name for each in variables) - self.constants
         self._known: dict[Instruction, frozenset[str]] = {}
         self._variables_of: dict[Instruction, frozenset[str]] = {}
         self._arrays_of: dict[tuple[frozenset[Instruction], frozenset[Instruction]], frozenset[str]] = {}
