@@ -121,14 +121,18 @@ class FootprintFeature(CountedFeature):
         return moved
 
     def used(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes, item: int) -> Floats:
-        """Returns the part of what is moved that is used: all, or by strides down to one element of a block."""
+        """Returns the part of what is moved that is used: all, or by strides down to one element of a block, or one
+        field of a record."""
         whole = next(f for f in counts.footprints if f.variable == footprint.variable and f.direction == "any")
+        if whole.elements is None:
+            whole = footprint  # what is done to the array in other directions is not as regular
         gaps = self.gaps(whole)
         if self.block is None or whole.elements is None or gaps is None:
             return np.asarray(1.0)
         most = None if whole.size is None else whole.size(sizes)
         elements, filled = (_at_most(each(sizes), most) for each in (whole.elements, gaps))
-        used: Floats = np.clip(quotient(elements, filled, 1.0), min(1.0, item / self.block), 1.0)
+        least = min((access.bits // 8 for access in self.own(footprint, counts)), default=item)
+        used: Floats = np.clip(quotient(elements, filled, 1.0), min(1.0, least / self.block), 1.0)
         return used
 
     def gaps(self, whole: Footprint) -> QuasiPolynomial | None:
