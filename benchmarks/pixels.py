@@ -5,8 +5,8 @@
 
 Each work-item of a kernel in OpenCL C reads 64 pixels of an image: neighbours read neighbours along a row, or below
 each other, or in blocks of 8 by 4, or one pixel together, or each its own within a tile of 32 x 32 that moves about, or
-anywhere; of images with three axes along each of them, or in blocks. Times come from the store; kernels that it lacks
-are measured if the device is here. They join no fit.
+anywhere; of images with three axes along each of them, or in blocks. Others write pixels at such places. Times come
+from the store; kernels that it lacks are measured if the device is here. They join no fit.
 """
 
 from __future__ import annotations
@@ -64,6 +64,19 @@ VOLUMES = {
     "anywhere": ("own", "own >> 8", "own >> 16"),
 }
 DEPTHS = (64, 256)
+WRITTEN = """
+__kernel void pixels(write_only image2d_t image, __global float *out)
+{
+    const uint i = get_global_id(0);
+    for (uint k = 0; k < READS; k++) {
+        const uint own = hash(i * READS + k), shared = hash(i / NEIGHBOURS * READS + k), lane = i % NEIGHBOURS;
+        const uint x = X, y = Y;
+        write_imagef(image, (int2)(x % SIDE, y % SIDE), (float4)(k, i, 0.25f, 0.5f));
+    }
+    out[i] = i;
+}
+"""
+TO_IMAGES = SOURCE[: SOURCE.index("__kernel")] + WRITTEN
 
 
 def kernels() -> Iterator[tuple[str, str, str, pm.Kernel]]:
@@ -82,6 +95,14 @@ def volumes() -> Iterator[tuple[str, str, str, pm.Kernel]]:
             yield place, form, f"{side}^3", _kernel(OF_VOLUMES, form, side, SUBGROUP, X=x, Y=y, Z=z)
 
 
+def written() -> Iterator[tuple[str, str, str, pm.Kernel]]:
+    """Yields kernels that write pixels to images."""
+    for form, side in product(PIXELS, SIDES):
+        for place in ("along a row", "below each other", "blocks of 8 x 4", "rows anywhere", "anywhere"):
+            x, y = PLACES[place]
+            yield f"written {place}", form, f"{side}^2", _kernel(TO_IMAGES, form, side, SUBGROUP, X=x, Y=y)
+
+
 def _kernel(source: str, form: str, side: int, neighbours: int, **axes: str) -> pm.Kernel:
     """Returns a kernel that reads pixels at these coordinates."""
     words = {
@@ -96,7 +117,7 @@ def _kernel(source: str, form: str, side: int, neighbours: int, **axes: str) -> 
 
 
 def main() -> None:
-    found = [*kernels(), *volumes()]
+    found = [*kernels(), *volumes(), *written()]
     times = compared([kernel for *_, kernel in found], "what pixels of images take, measured and predicted")
     lines = []
     for (place, form, side, _), took, said in zip(found, times.measured, times.predicted, strict=True):

@@ -5,13 +5,12 @@
 
 Each kernel in CUDA has one block for each compute unit of an H200, of one warp or of 16, which goes through a loop that
 no compiler writes out: chains of operations of several lengths, branches, calls, functions that compilers write, and
-loads. Where a warp is alone, what it waits for after each instruction limits it. Times come from the store; kernels
-that it lacks are measured if the device is here. They join no fit.
+loads. Where a warp is alone, what it waits for after each instruction limits it. No data are given, so that places in
+global memory are taken to be anywhere, whereas they follow each other. Times come from the store; kernels that it lacks
+are measured if the device is here. They join no fit.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import perfmodel as pm
 from benchmarks.kernels_compared import compared
@@ -66,7 +65,6 @@ BODIES = {
     "4,096 in a chain": (16, steps(4096, 1)),
     "4,096 in four chains": (16, steps(4096, 4)),
     "8,192 in four chains": (32, steps(8192, 4)),
-    "16,384 in four chains": (64, steps(16384, 4)),
     "one of two ways": (1, f"{NEXT} if (t >> 31) {EITHER} else {OTHER}"),
     "both of two ways": (1, f"{APART} if (t >> 31) {EITHER} else {OTHER}"),
     "four branches, not taken": (1, " ".join(f"if (x == {number}.25f) {EITHER}" for number in range(4)) + " x += one;"),
@@ -113,23 +111,21 @@ BODIES = {
         "__syncthreads(); } x = own[0]; __syncthreads();",
     ),
 }
-"""What each loop does, and by how much fewer trips it goes than others."""
+"""The loops by what they do: each with a number that divides its trips, and its body."""
 
 
-def kernels() -> Iterator[tuple[str, int, int, pm.Kernel]]:
-    """Yields what a loop does, by how many threads of a block, in how many trips, and the kernel."""
-    for name, (shorter, body) in BODIES.items():
-        for size in SIZES:
-            trips = TRIPS // shorter if shorter else 0
-            arrays = {"out": BLOCKS * size, "places": 1024}
-            numbers = {"m": trips, "one": 0.75, "seed": 77}
-            yield name, size, trips, pm.Kernel.from_cuda(
-                SOURCE.format(body=body), "alone", BLOCKS, size, arrays, **numbers
-            )
+def kernel_of(name: str, size: int) -> tuple[int, pm.Kernel]:
+    """Returns the trips of a loop, and the kernel that goes through it, with blocks of so many threads."""
+    shorter, body = BODIES[name]
+    trips = TRIPS // shorter if shorter else 0
+    arrays = {"out": BLOCKS * size, "places": 1024}
+    return trips, pm.Kernel.from_cuda(
+        SOURCE.format(body=body), "alone", BLOCKS, size, arrays, m=trips, one=0.75, seed=77
+    )
 
 
 def main() -> None:
-    found = list(kernels())
+    found = [(name, size, *kernel_of(name, size)) for name in BODIES for size in SIZES]
     times = compared([kernel for *_, kernel in found], "what few warps take for a trip through a loop")
     begun = dict.fromkeys(SIZES, (0.0, 0.0))
     lines = []

@@ -96,9 +96,14 @@ OF_ONE = 0.53
 """A line that single work-items store to takes the second-level cache so much of the time of another, and as much for
 each sector that one of them has alone, or that is filled in part again and again; measured by `benchmarks.records`, as
 no generator stores records by words, or adds to numbers in memory."""
+STORES = "max(f_mem_access_global_store_granularity:subgroup, 1)"
+WAITING_LINES = 4
+"""Stores that follow each other to so few lines are joined before they leave the first-level cache, and none where they
+go to twice as many; measured by `benchmarks.records`."""
 STORED_ALONE = f"""\
 max(2 * {STORED_SECTORS} - f_mem_access_global_store,
-                 min({STORED_AGAIN}, 2 * {STORED_SECTORS} - f_mem_bytes_global_store / 16), 0)"""
+                 min({STORED_AGAIN}, 2 * {STORED_SECTORS} - f_mem_bytes_global_store / 16), 0)
+             * min(max({STORED_LINES} / {STORES} / {WAITING_LINES} - 1, 0), 1)"""
 """Sectors that one work-item of a sub-group stores to, where no more than two share one; or those that a loop stores to
 again, and leaves a part of out each time."""
 
@@ -109,7 +114,6 @@ JOINED, SKEW = 1.5, 20
 """Sectors that two sub-groups fill: memory reads so many times each, if work-items have many more stores than so many;
 with few stores, the second sub-group comes in time. These four are measured by `benchmarks.records`, as no generator
 stores so."""
-STORES = "max(f_mem_access_global_store_granularity:subgroup, 1)"
 
 WAITS = "f_mem_waits_global_granularity"
 ROUNDS = "f_mem_rounds_global_granularity"
@@ -130,6 +134,10 @@ sheet; measured by `benchmarks.triton_kernels`, as no generator has such."""
 PACE = 1.09
 """A cycle of an H200's schedulers at 1.98 GHz, relative to what `p_f32` is for an addition, a product or a multiply-add
 that is counted by the source; measured by `benchmarks.issue_rates`, as no generator is counted by machine code."""
+
+ARRIVAL = 0.55
+"""Sub-groups come to a barrier one after the other, each so many times as late as an operation waits for another one
+(two cycles), and all wait for the last; measured by `benchmarks.warps_alone`."""
 
 ROOM = {"p_resident_items": 2048, "p_resident_groups": 32, "p_registers": 65536, "p_local_bytes": 233472}
 """A compute unit of an H200 has room for so much at a time; what others have follows from their facts."""
@@ -167,8 +175,7 @@ loads    = f_mem_access_global_load_granularity:subgroup
 known    = f_issue_known
 told     = {ISSUED}
            + p_branch * f_branch_if_granularity:subgroup
-cycle    = {PACE} * p_f32 * min(${{f32_lanes=128}}, ${{issue_lanes=128}}) / 32 * p_units
-pipes    = max(cycle / 4 / p_units * max(
+pipes    = max({PACE} * p_f32 * min(${{f32_lanes=128}}, ${{issue_lanes=128}}) / 128 * max(
                f_issue_slots * 128 / ${{issue_lanes=128}}, f_issue_single * 128 / ${{f32_lanes=128}},
                f_issue_fma * 64 / ${{i32_lanes=64}}, f_issue_alu * 64 / ${{i32_lanes=64}},
                f_issue_convert * 64 / ${{convert_lanes=64}}, f_issue_special * 16 / ${{special_lanes=16}}),
@@ -234,7 +241,7 @@ later    = max(min({STORED_AGAIN}, {STEPS} * {STORED_SECTORS}_fresh) * begun / (
                {JOINED} * min(joined, filling / 32))
 strewn   = max(missed * apart, {STRAY_GAPS}, 32 * missed * later)
            - (1 - {WHOLE}) * {STRAY_GAPS}_whole + {CHANGED_GAPS}
-restored = 32 * {STORED_AGAIN} * gone
+restored = 32 * {STORED_AGAIN} * gone * (1 - 1 / max(f_mem_rounds_global_store / f_work_items, 1))
 lone     = {LONE_STORED}
 scatter  = p_scatter * (jumped + beyond * spilled * {SPARSE_LOADED})
            + p_scatter_store * (strewn + restored * lone + beyond * written * {SPARSE_STORED})
@@ -255,9 +262,8 @@ waits    = ((1 - known) * p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 
            + (1 - known) * p_wait_near * {WAITS}:longest
            + p_wait_load * far + p_wait_dram * missed * shared * min(far, fresh)
            + (1 - known) * p_wait_local * f_mem_waits_local_granularity:longest
-           + ${{op_latency=4}} * cycle * f_issue_alone
-           + (1 - known) * (p_wait_op * {ONE_BY_ONE}
-                            + p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW})
+           + p_wait_op * ({ONE_BY_ONE} + known * {ARRIVAL} * (slots / 32 - 1) * f_sync_barrier_local)
+           + (1 - known) * (p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW})
            + group / slots * 32 * p_units * (lines + local)
 turns    = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
 latency  = turns * max(1 - known * issued / 4 / max(turns, 1e-9), 0)

@@ -7,11 +7,16 @@ from perfmodel.models.unified_plus import FAST
 
 # What the busiest compute unit has to do, against the mean: whole work-groups, at least the one with the longest loops.
 BUSY = "max(ceil(shared_out), longest, shared_out + strayed) / shared_out"
-# Operations that come one after the other, where machine code is not known: on what loops carry on, on what each
-# iteration loads, and within functions that are called.
+IN_A_ROW = 1.107
+"""Four cycles of an H200's schedulers at 1.98 GHz, relative to what `p_wait_op` is where kernels are counted by their
+source; measured by `benchmarks.warps_alone`, as no generator is counted by machine code."""
+# Operations that come one after the other: as many as take a sub-group's time in machine code; where that is not known,
+# on what loops carry on, on what each iteration loads, and within functions that are called.
 ONE_BY_ONE = f"""\
-({FAST} + f_op_int32_carried_granularity:longest + f_op_uint32_carried_granularity:longest
-             + f_mem_depth_global_granularity:longest + f_mem_depth_local_granularity:longest + 32 * called / p_f32)"""
+({IN_A_ROW} * f_issue_alone + (1 - f_issue_known) * ({FAST}
+             + f_op_int32_carried_granularity:longest + f_op_uint32_carried_granularity:longest
+             + f_mem_depth_global_granularity:longest + f_mem_depth_local_granularity:longest
+             + 32 * called / p_f32))"""
 
 SLOTS = "min(f_work_items / p_units, resident) / p_resident_items"
 FILLED = {"{:.2g} % of the slots for work-items filled": f"100 * {SLOTS}"}
@@ -59,7 +64,6 @@ TERMS: dict[str, Meaning] = {
     "loads": Meaning("loads from global memory that sub-groups issue"),
     "turns": Meaning("what work-items wait for, each by itself, so many at a time as there is room for"),
     "known": Meaning("1 where machine code says what is issued, as of CUDA where NVIDIA's assembler is installed"),
-    "cycle": Meaning("a cycle of a compute unit's schedulers"),
     "pipes": Meaning("cycles of the busiest pipe, or of the schedulers, by machine code"),
     "told": Meaning("instructions that sub-groups issue, each at its price, by the source or PTX"),
     "issued": Meaning("instructions that sub-groups issue"),

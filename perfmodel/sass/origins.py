@@ -25,8 +25,9 @@ _CERTAIN = BRANCHES | {"EXIT", "RET"}
 _ENDING = _CERTAIN | {"CALL"}
 _PARTING, _MEETING = "BSSY", "BSYNC"
 _UNTOLD = frozenset((_PARTING, _MEETING, "WARPSYNC", "NOP"))
-"""Where lanes part and meet, the disassembler names the line of whatever comes before."""
+"""The disassembler names the line of whatever comes before these, with which lanes part and meet."""
 _ACCESSES = ("LDG", "STG", "LDS", "STS", "ATOM", "RED")
+_MOVES = ("MOV", "UMOV", "IMAD.MOV", "CS2R", "HFMA2.MMA")
 _OWN = "$__internal"
 _RARE = ("slowpath", "mediumpath", "_rn_f64_full")
 """Words in the names of functions that are called where a number is out of the usual range."""
@@ -114,9 +115,11 @@ def _home(by_loop: Mapping[Loop | None, Counter[tuple[int, str]]]) -> Loop | Non
 
 def _copies(made: Mapping[tuple[int, str], int]) -> int:
     """Returns how many copies there are of what lines became: how often an instruction is there says so, but for those
-    that a line became several of, and those that copies share. Accesses to memory are neither, mostly."""
+    that a line became several of, as moves of two words are, and those that copies share. Accesses to memory are
+    neither, mostly."""
     accesses = [number for (_, name), number in made.items() if name.startswith(_ACCESSES)]
-    times = Counter(accesses or made.values())
+    computing = [number for (_, name), number in made.items() if not name.startswith(_MOVES)]
+    times = Counter(accesses or computing or made.values())
     return max(times, key=lambda number: (times[number], number))
 
 

@@ -25,7 +25,7 @@ OF_64_BITS = 40.0
 """Cycles of conversions from and to whole numbers of 64 bits."""
 TAKEN = 4.0
 """Cycles until a warp goes on at another place than behind an instruction."""
-REDIRECTED: Mapping[str, float] = {"CALL": 19.0, "RET": 19.0, "BSYNC": 8.0, "BAR": 5.0}
+REDIRECTED: Mapping[str, float] = {"CALL": 19.0, "RET": 19.0, "BSYNC": 8.0, "BAR": 3.5}
 """Cycles beyond those of their encoding that a warp waits for these."""
 _WIDE = ("I2F.S64", "I2F.U64", "F2I.S64", "F2I.U64")
 SHORT, TRIPS = 4.0, 12

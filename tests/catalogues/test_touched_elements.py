@@ -47,3 +47,24 @@ def test_no_more_is_touched_of_an_image_than_it_has(granularity: str) -> None:
     kernel = pm.Kernel.from_opencl(WINDOWS, "f", (n, n), (group, group), given, step=1).as_compiled()
     found = pm.feature(f"f_mem_footprint_global_load_var:from{granularity}_block:32").eval(kernel)
     assert found <= n * n * (1 if not granularity else (n // group) ** 2)
+
+
+RECORDS = """typedef struct { float a[10]; float2 b; float c[6]; } record;
+
+__kernel void f(__global record *r, int width)
+{
+    const int x = get_global_id(0), y = get_global_id(1);
+    const int left = max(x - 1, 0), right = min(x + 1, width - 1);
+    r[y * width + x].b = (float2)(r[y * width + left].a[3], r[y * width + right].a[3]);
+}
+"""
+
+
+@pytest.mark.parametrize("block", [32, 64, 128])
+def test_stores_to_a_field_of_records_touch_its_blocks_whatever_else_is_loaded(block: int) -> None:
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="needs the extra nvidia")
+    side, item = 512, 72
+    kernel = pm.Kernel.from_opencl(RECORDS, "f", (side, side), (16, 16), {"r": side * side}, width=side)
+    found = pm.feature(f"f_mem_footprint_global_store_block:{block}").eval(kernel.as_machine_code().as_compiled())
+    touched = np.unique((item * np.arange(side * side)[:, None] + [40, 47]) // block)
+    assert found == pytest.approx(len(touched) * block, rel=0.3 if block == 64 else 0.1)

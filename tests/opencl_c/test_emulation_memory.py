@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import perfmodel as pm
 from perfmodel.basics.errors import KernelError
 from perfmodel.opencl_c.emulation import Emulation, LocalBytes, Random, Zeros, emulate
 from perfmodel.opencl_c.lowering import lower
@@ -120,3 +121,31 @@ def test_offsets_and_axes() -> None:
                 total += size // local + offset + size + 2
             expected[y, x] = total % 2**32
     assert found.array("out").reshape(4, 8).tolist() == expected.tolist()
+
+
+PAIRS = "typedef struct { uint first; float second; } pair;"
+CHOSEN = f"""{PAIRS}
+pair at(__local pair *near, __global const pair *far, int i) {{ return i < 4 ? near[i] : far[i]; }}
+__kernel void k(__global const pair *far, __global float *out) {{
+  __local pair near[8]; int i = get_global_id(0);
+  if (i < 8) near[i] = (pair){{ 100 + i, 0.5f }};
+  barrier(1);
+  pair found = at(near, far, i);
+  out[i] = found.first + found.second; }}"""
+
+
+def test_a_struct_is_chosen_from_two_memories() -> None:
+    far = np.zeros(8, [("first", np.uint32), ("second", np.float32)])
+    far["first"], far["second"] = np.arange(8), 0.25
+    found = run(CHOSEN, 8, 8, far=far, out=Zeros(8)).array("out")
+    assert found.tolist() == [100.5, 101.5, 102.5, 103.5, 4.25, 5.25, 6.25, 7.25]
+
+
+def test_structs_that_nobody_writes_are_drawn_once_for_several_emulations() -> None:
+    """The second emulation finds all of a small array drawn already."""
+    source = (
+        f"{PAIRS} __kernel void k(__global const pair *a, __global float *o) {{ o[get_global_id(0)] = a->second; }}"
+    )
+    kernel = pm.Kernel.from_opencl(source, "k", 64, 32, {"a": 64, "o": 64})
+    first, second = (pm.emulate(kernel, groups="all").array("o").copy() for _ in range(2))
+    np.testing.assert_array_equal(first, second)

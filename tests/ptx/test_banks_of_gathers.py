@@ -43,3 +43,26 @@ def test_gathers_take_the_cycles_of_their_busiest_bank(places: str, type_: str, 
     handed_out = words * WARP // words / BANKS
     expected = sum(max(cycles(each), handed_out) for each in passes.reshape(len(passes), -1))
     assert found == pytest.approx(expected, rel=0.1)
+
+
+KEYED = """
+__constant__ unsigned key[4];
+__global__ void looked_up(const unsigned *words, unsigned *out)
+{
+    __shared__ unsigned table[256];
+    for (int k = threadIdx.x; k < 256; k += blockDim.x) table[k] = 2654435761u * k;
+    __syncthreads();
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = table[(words[i] ^ key[0]) & 255];
+}
+"""
+
+
+def test_a_key_that_is_not_set_leaves_it_to_data_which_banks_meet() -> None:
+    words = RNG.integers(0, 2**32, ITEMS, dtype=np.uint32)
+    kernel = pm.Kernel.from_cuda(KEYED, "looked_up", ITEMS // BLOCK, BLOCK, {"words": ITEMS, "out": ITEMS})
+    found = pm.feature("f_mem_transactions_local_load_banks:32").eval(
+        kernel.as_countable({"words": words}).as_compiled()
+    )
+    loaded = sum(cycles(each) for each in (words & 255).astype(np.int64).reshape(-1, WARP))
+    assert found == pytest.approx(loaded, rel=0.1)

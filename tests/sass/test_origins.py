@@ -173,3 +173,34 @@ def test_what_is_guarded_does_not_say_how_often_a_block_is_executed() -> None:
     """
     blocks = originated(code(text), BLOCKS, {1, 2})
     assert told(blocks) == [(0, {0}, 1), (1, {1}, 1), (8, {0}, 1)]
+
+
+def test_lanes_meet_as_often_as_they_part() -> None:
+    """The place where they meet has the line of what a part of them did before; the next branch has its own."""
+    text = """
+        10 BSSY 5
+        10 @P0 BRA 4
+        20 FFMA
+        21 FFMA
+        21 BSYNC
+        21 BSSY 8
+        11 @P1 BRA 8
+        20 FFMA
+        12 @P2 BRA 0
+    """
+    blocks = originated(code(text), BLOCKS, {1, 2})
+    assert told(blocks) == [(0, {1}, 1), (2, {2}, 1), (4, {1}, 1), (5, {1}, 1), (7, {2}, 1), (8, {1}, 1)]
+
+
+def test_moves_of_several_words_do_not_say_how_many_copies_there_are() -> None:
+    text = """
+        1 IADD3
+        10 DADD
+        11 MOV
+        11 MOV
+        12 IMAD.MOV.U32
+        12 IMAD.MOV.U32
+        13 @P0 BRA 1
+        2 EXIT
+    """
+    assert told(originated(code(text), BLOCKS, {1})) == [(0, {0}, 1), (1, {1}, 1), (7, {0}, 1)]

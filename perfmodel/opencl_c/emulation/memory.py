@@ -132,7 +132,7 @@ class Buffer(Region):
         """Fills all of it."""
         if self._source is not None:
             missing = (~self._filled).nonzero()[0]
-            for part in np.array_split(missing, len(missing) // _AT_ONCE + 1):
+            for part in np.array_split(missing, len(missing) // _AT_ONCE + 1) if len(missing) else ():
                 self._fill(part)
             self._source = None
 

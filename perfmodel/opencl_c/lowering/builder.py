@@ -201,6 +201,11 @@ class Emission:
         """Returns whether control never comes here: after a jump."""
         return bool(self.body) and isinstance(self.body[-1], low.Leave) and not self.simple
 
+    def choice(self, statement: low.If) -> None:
+        """Emits what a condition chooses, if there is anything to do."""
+        if statement.then or statement.otherwise:
+            self.structured(statement)
+
     def nested(self, fill: Callable[[], object]) -> tuple[low.Statement, ...]:
         """Returns what a function emits, as a list of its own."""
         self.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
@@ -23,7 +24,7 @@ from perfmodel.opencl_c.lowering.lvalues import (
 )
 from perfmodel.opencl_c.lowering.memory_layout import leaves
 from perfmodel.opencl_c.lowering.source_text import text_of
-from perfmodel.opencl_c.types import BOOL, LONG, Array, Pointer, Record, Scalar, Vector
+from perfmodel.opencl_c.types import BOOL, LONG, Array, Pointer, Record, Scalar, Type, Vector
 
 
 class Expressions:
@@ -89,16 +90,33 @@ class Expressions:
         raise SourceError(f"{text_of(expression)} has no address; assign it to a variable first", *expression.place)
 
     def chosen_record(self, expression: syn.Conditional) -> Lvalue:
+        """Returns the struct that a condition chooses: where it lies, or a copy where both lie in other memory."""
+        branches = expression.then, expression.otherwise
+        decided, number, place = self.decided(expression.condition), self.out.branch(), self.out.place
+        before = len(self.out.accesses)
         pointer = self.out.register("_chosen", Pointer(expression.type, "private"))
+        types: list[Type] = []
 
         def choose(branch: syn.Expression) -> None:
             target = self.lvalue(branch)
             assert isinstance(target, InMemory)
             pointer.type = target.pointer.type
+            types.append(pointer.type)
             self.out.assign(pointer, target.pointer)
 
-        self.choice(expression.condition, lambda: choose(expression.then), lambda: choose(expression.otherwise))
-        return InMemory(low.Read(pointer.type, pointer), expression.type, expression.type.alignment)
+        then, otherwise = (self.out.nested(partial(choose, branch)) for branch in branches)
+        found = InMemory(low.Read(pointer.type, pointer), expression.type, expression.type.alignment)
+        if types[0] != types[1]:
+            del self.out.accesses[before:]
+            variable = syn.Variable("chosen", expression.type, "private", expression.place)
+            copied = whole(self.out.memory_object(variable, "private"))
+            assert isinstance(copied, InMemory)
+            found = copied
+            then, otherwise = (self.out.nested(partial(self.put, found, each, text_of(each))) for each in branches)
+        self.out.choice(
+            low.If(number=number, condition=decided, then=then, otherwise=otherwise, place=place, is_choice=True)
+        )
+        return found
 
     def put(self, target: Lvalue, value: syn.Expression, text: str) -> None:
         """Assigns an expression, structs leaf by leaf."""
@@ -283,10 +301,9 @@ class Expressions:
     def choice(self, condition: syn.Expression, then: Callable[[], object], otherwise: Callable[[], object]) -> None:
         decided, number, place = self.decided(condition), self.out.branch(), self.out.place
         inner, other = self.out.nested(then), self.out.nested(otherwise)
-        if inner or other:
-            self.out.structured(
-                low.If(number=number, condition=decided, then=inner, otherwise=other, place=place, is_choice=True)
-            )
+        self.out.choice(
+            low.If(number=number, condition=decided, then=inner, otherwise=other, place=place, is_choice=True)
+        )
 
     def vector_logical(self, expression: syn.Logical) -> low.Expression:
         sides = []

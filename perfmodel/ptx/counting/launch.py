@@ -138,8 +138,8 @@ class EmulatedLaunch:
                 yield instruction, block.number
 
     def is_known(self, instruction: Instruction) -> bool:
-        """Returns whether the contents are known of all arrays that decide where an instruction goes; those of variables
-        that the text leaves empty matter little where a given array decides, too."""
+        """Returns whether the contents are known of all arrays that decide where an instruction goes; variables that
+        the text leaves empty matter little where a given array decides, too."""
         behind = self.arrays_behind(instruction)
         unknown = behind - self._origins.constants - {*self.given}
         return not unknown or (unknown <= self._origins.unset and not behind.isdisjoint(self.given))
