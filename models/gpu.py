@@ -91,19 +91,19 @@ WHOLE = 0.47
 """Scattered sectors that are stored as a whole take so much of the time of others, of which the rest is read first;
 measured by `benchmarks.records`, as no generator has any."""
 
+STORES = "max(f_mem_access_global_store_granularity:subgroup, 1)"
+WAITING_LINES = 4
+"""Stores that follow each other to so few lines are joined before they leave the first-level cache, and none where they
+go to twice as many; measured by `benchmarks.records`."""
+NOT_JOINED = f"min(max({STORED_LINES} / {STORES} / {WAITING_LINES} - 1, 0), 1)"
 STORED_AGAIN = f"max({STORED_SECTORS} - {STORED_SECTORS}_fresh, 0)"
 OF_ONE = 0.53
 """A line that single work-items store to takes the second-level cache so much of the time of another, and as much for
 each sector that one of them has alone, or that is filled in part again and again; measured by `benchmarks.records`, as
 no generator stores records by words, or adds to numbers in memory."""
-STORES = "max(f_mem_access_global_store_granularity:subgroup, 1)"
-WAITING_LINES = 4
-"""Stores that follow each other to so few lines are joined before they leave the first-level cache, and none where they
-go to twice as many; measured by `benchmarks.records`."""
 STORED_ALONE = f"""\
-max(2 * {STORED_SECTORS} - f_mem_access_global_store,
-                 min({STORED_AGAIN}, 2 * {STORED_SECTORS} - f_mem_bytes_global_store / 16), 0)
-             * min(max({STORED_LINES} / {STORES} / {WAITING_LINES} - 1, 0), 1)"""
+{NOT_JOINED} * max(2 * {STORED_SECTORS} - f_mem_access_global_store,
+                 min({STORED_AGAIN}, 2 * {STORED_SECTORS} - f_mem_bytes_global_store / 16), 0)"""
 """Sectors that one work-item of a sub-group stores to, where no more than two share one; or those that a loop stores to
 again, and leaves a part of out each time."""
 
@@ -237,7 +237,8 @@ torn     = max({STORED_SECTORS} - f_mem_bytes_global_store / 32, 0) / {STORES}
 stores   = f_mem_access_global_store / f_work_items
 joined   = f_mem_access_global_store_granularity:subgroup * min(torn, 1 / max(torn, 1))
            * min(f_mem_bytes_global_store / 32 / max({STORED_SECTORS}, 1), 1) * stores / (stores + {SKEW})
-later    = max(min({STORED_AGAIN}, {STEPS} * {STORED_SECTORS}_fresh) * begun / (begun + {OPEN_LINES} * p_cache),
+later    = max({NOT_JOINED} * min({STORED_AGAIN}, {STEPS} * {STORED_SECTORS}_fresh)
+                   * begun / (begun + {OPEN_LINES} * p_cache),
                {JOINED} * min(joined, filling / 32))
 strewn   = max(missed * apart, {STRAY_GAPS}, 32 * missed * later)
            - (1 - {WHOLE}) * {STRAY_GAPS}_whole + {CHANGED_GAPS}
