@@ -94,8 +94,9 @@ measured by `benchmarks.records`, as no generator has any."""
 STORES = "max(f_mem_access_global_store_granularity:subgroup, 1)"
 WAITING_LINES = 4
 """Stores that follow each other to so few lines are joined before they leave the first-level cache, and none where they
-go to twice as many; measured by `benchmarks.records`."""
-NOT_JOINED = f"min(max({STORED_LINES} / {STORES} / {WAITING_LINES} - 1, 0), 1)"
+go to twice as many, or to bytes that were stored to before; measured by `benchmarks.records`."""
+OVERWRITTEN = "max(1 - f_mem_footprint_global_store_block:4 / max(f_mem_bytes_global_store, 1), 0)"
+NOT_JOINED = f"max(min(max({STORED_LINES} / {STORES} / {WAITING_LINES} - 1, 0), 1), {OVERWRITTEN})"
 STORED_AGAIN = f"max({STORED_SECTORS} - {STORED_SECTORS}_fresh, 0)"
 OF_ONE = 0.53
 """A line that single work-items store to takes the second-level cache so much of the time of another, and as much for
