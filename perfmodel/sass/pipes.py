@@ -68,6 +68,5 @@ def cycles_by_pipe(code: Iterable[Instruction]) -> dict[str, float]:
         if within := _WITHIN.get(each.opcode):
             counts[within] += CYCLES[within]
         if pipe in CYCLES:
-            longer = ".".join(each.name.split(".")[:2])
-            counts[pipe] += CYCLES[pipe] * _TIMES.get(longer, _TIMES.get(each.opcode, 1.0))
+            counts[pipe] += CYCLES[pipe] * each.of_kind(_TIMES, 1.0)
     return counts

@@ -8,7 +8,7 @@ which ones it waits for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from perfmodel.basics.errors import SourceError
@@ -60,6 +60,11 @@ class Instruction:
     def opcode(self) -> str:
         """The first word of the name."""
         return self.name.partition(".")[0]
+
+    def of_kind(self, numbers: Mapping[str, float], usual: float) -> float:
+        """Returns the number that is said of the first two words of the name, or of the first, or the usual one."""
+        longer = ".".join(self.name.split(".", 2)[:2])
+        return numbers.get(longer, numbers.get(self.opcode, usual))
 
 
 def read(listing: str, entry: str) -> tuple[Instruction, ...]:

@@ -19,15 +19,14 @@ SLOW: Mapping[str, float] = {
     "S2R": 20.0,
     **dict.fromkeys(("SHFL", "I2F"), 24.0),
     "LDC": 31.0,
+    **dict.fromkeys(("I2F.S64", "I2F.U64", "F2I.S64", "F2I.U64"), 40.0),
 }
-"""Cycles of other instructions that set a barrier, about; like those below measured by `benchmarks.warps_alone`."""
-OF_64_BITS = 40.0
-"""Cycles of conversions from and to whole numbers of 64 bits."""
+"""Cycles of other instructions that set a barrier, about, by opcode, of some with the type that they convert; measured,
+like those below, by `benchmarks.warps_alone`."""
 TAKEN = 4.0
 """Cycles until a warp goes on at another place than behind an instruction."""
 REDIRECTED: Mapping[str, float] = {"CALL": 19.0, "RET": 19.0, "BSYNC": 8.0, "BAR": 3.5}
 """Cycles beyond those of their encoding that a warp waits for these."""
-_WIDE = ("I2F.S64", "I2F.U64", "F2I.S64", "F2I.U64")
 SHORT, TRIPS = 4.0, 12
 """The cycles of any other instruction, and the trips that are looked at, the first half of which warm up."""
 
@@ -127,7 +126,6 @@ class _Warp:
         self.now += REDIRECTED.get(instruction.opcode, 0)
         self.now = max((self.now, *(self.ready.get(barrier, 0.0) for barrier in instruction.waits)))
         if instruction.sets != NONE:
-            is_wide = instruction.name.startswith(_WIDE)
-            there = self.now + (OF_64_BITS if is_wide else self.latencies.get(instruction.opcode, SHORT))
+            there = self.now + instruction.of_kind(self.latencies, SHORT)
             self.ready[instruction.sets] = max(self.ready.get(instruction.sets, 0.0), there)
         self.now += max(instruction.stall, 1)

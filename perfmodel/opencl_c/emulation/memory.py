@@ -132,8 +132,8 @@ class Buffer(Region):
         """Fills all of it."""
         if self._source is not None:
             missing = (~self._filled).nonzero()[0]
-            for part in np.array_split(missing, len(missing) // _AT_ONCE + 1) if len(missing) else ():
-                self._fill(part)
+            for start in range(0, len(missing), _AT_ONCE):
+                self._fill(missing[start : start + _AT_ONCE])
             self._source = None
 
     def _fill(self, pages: Integers) -> None:

@@ -76,9 +76,9 @@ class Reaches:
     def _of_shared(self, access: CountedAccess, touched: Blocks | None) -> int | None:
         """Returns the bytes between the ends of what the emulated blocks touch where all blocks would touch several
         times as many if each had its own, as where an index wraps around; None of others."""
-        blocks, ends = len(self.launch.weights), self._ends(access)
-        if touched is None or not ends:
+        if touched is None or not (ends := self._ends(access)):
             return None
+        blocks = len(self.launch.weights)
         seen = _apart(ends) * (blocks + 1) / (blocks - 1)
         return round(seen) if 0 < LEAST_SHARED * seen < bytes_of_blocks(self.launch, [access]) else None
 
