@@ -401,11 +401,7 @@ class KernelCounts:
     @property
     def can_be_observed(self) -> bool:
         """Returns True if emulated work-groups would tell something of addresses that are unknown."""
-        accesses = any(
-            (access.space == "global" or access.direction == "atomic") and access.has_unknown_address
-            for access in self.accesses
-        )
-        return accesses or any(
+        return any(access.has_unknown_address for access in self.accesses) or any(
             each.elements is None and each.touched is None and each.by_group is None for each in self.footprints
         )
 

@@ -423,6 +423,7 @@ class LoweredKernel:
         accesses, branches, blocks, barriers: how many there are.
         work_group, subgroup_size: of ``reqd_work_group_size`` and ``intel_reqd_sub_group_size``.
         is_exact: whether it was built with ``-cl-fp32-correctly-rounded-divide-sqrt``.
+        takes_constants: whether it, or another kernel of the source, takes a pointer to constant memory.
     """
 
     name: str
@@ -440,6 +441,7 @@ class LoweredKernel:
     work_group: tuple[int, int, int] | None = None
     subgroup_size: int | None = None
     is_exact: bool = False
+    takes_constants: bool = False
 
 
 def direction_of(node: Load | Store | Atomic) -> str:

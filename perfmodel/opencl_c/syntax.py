@@ -353,6 +353,7 @@ class Unit:
     Attributes:
         kernels: the names of all, whether they were read or not.
         length: of the text, in characters.
+        takes_constants: whether a kernel takes a pointer to constant memory.
     """
 
     functions: dict[str, Function]
@@ -360,3 +361,4 @@ class Unit:
     tables: tuple[Variable, ...] = ()
     records: dict[str, Record] = field(default_factory=dict)
     length: int = 0
+    takes_constants: bool = False

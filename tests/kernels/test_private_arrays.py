@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import perfmodel as pm
 from perfmodel.kernels.ptx_program import PtxProgram
@@ -57,3 +60,44 @@ def test_arrays_of_which_branches_tell_the_place_are_where_the_assembler_keeps_t
 
 def test_nothing_is_known_of_texts_that_the_assembler_does_not_take() -> None:
     assert held(".version 8.0\n.target sm_90\nnonsense", "k") is None
+
+
+DIGITS = """
+__global__ void k(const unsigned *keys, unsigned *counts, int each)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned mine[16];
+    for (int d = 0; d < 16; d++) mine[d] = 0;
+    for (int j = 0; j < each; j++) mine[keys[i * each + j] >> 28]++;
+    for (int d = 0; d < 16; d++) counts[16 * i + d] = mine[d];
+}
+"""
+
+
+def digits_of(keys: NDArray[Any] | None) -> float:
+    """Returns the sectors that a sub-group touches when it counts one digit of each of its work-items."""
+    kernel = pm.Kernel.from_cuda(DIGITS, "k", 8, 64, {"keys": 512 * 64, "counts": 512 * 16}, each=64)
+    kernel = kernel if keys is None else kernel.as_observed({"keys": keys})
+    first = 512 / 32 * 16  # of the zeros that are stored at first, a sub-group's side by side
+    sectors = float(pm.feature("f_mem_transactions_scratch_store_block:32").eval(kernel)) - 4 * first
+    return sectors / (512 / 32 * 64)
+
+
+def test_places_in_private_arrays_are_as_far_apart_as_data_say() -> None:
+    spread = np.random.default_rng(1).integers(0, 2**32, 512 * 64, np.uint32)
+    rows = (spread.reshape(512, 64)[:32] >> 28).T
+    sectors = np.mean([len({(digit, lane // 8) for lane, digit in enumerate(row)}) for row in rows])
+    assert digits_of(spread) == pytest.approx(float(sectors), rel=0.03)
+    assert digits_of(np.full(512 * 64, 5 << 28, np.uint32)) == 4
+    assert digits_of(None) == pytest.approx(16 * (1 - (15 / 16) ** 8) * 4)  # where nobody says it, anywhere
+
+
+def test_work_items_that_do_not_take_part_leave_their_words_out() -> None:
+    """Two of the eight work-items that share a sector are left: as many sectors are loaded, and not as many words."""
+    keys, loaded = np.full(512 * 64, 5 << 28, np.uint32), []
+    for condition in ("", "if (i % 4) return;"):
+        source = DIGITS.replace("unsigned mine", f"{condition} unsigned mine")
+        kernel = pm.Kernel.from_cuda(source, "k", 8, 64, {"keys": 512 * 64, "counts": 512 * 16}, each=64)
+        seen = kernel.as_observed({"keys": keys})
+        loaded.append(float(pm.feature("f_mem_transactions_scratch_load_block:32").eval(seen)))
+    assert loaded[0] == loaded[1]

@@ -133,6 +133,9 @@ def test_lengths_of_vectors_neither_overflow_nor_vanish(width: int, dtype: str) 
         "uint2 w = (uint2)(1, 0); z[i] = shuffle((float2)(x[i], y[i]), w).x;",
         "int k = as_int(x[i]); z[i] = as_float(k + 1); short2 h = as_short2(k); y[i] = h.y;",
         "char4 a = convert_char4_sat((float4)(1000 * x[i], -1000 * y[i], 3.5f, -2.5f)); z[i] = a.x + a.y + a.z + a.w;",
+        "float v = 900 * (x[i] - 0.5f); z[i] = convert_uchar_sat_rte(v) + convert_char_sat_rtn(v)"
+        " + convert_ushort_sat_rtp(300 * v) + convert_short_sat(300 * v) + convert_short_rte(v) + convert_long_rtn(v)"
+        " + convert_uint_sat_rtp(v) + convert_uchar_sat_rte((double)v);",
         "z[i] = convert_int_rte(10 * x[i]) + convert_uchar_sat(i * 10 - 100) + convert_int_rtp(y[i])"
         " + (int)(9 * x[i]);",
     ],
@@ -188,6 +191,11 @@ def test_whole_numbers(text: str, dtype: str) -> None:
         "struct { int a; short b[3]; } s; s.a = x[i]; s.b[i % 3] = 4; s.b[(i + 1) % 3] = 5; y[i] = s.a + s.b[i % 3];",
         "int4 v = (int4)(x[i], 1, 2, 3); int s = 0; for (int k = 0; k < 4; ++k) s += v[k] * k; v[x[i] & 3] = 9;"
         " y[i] = s + v.x + 2 * v.y + 3 * v.z + 4 * v.w;",
+        "int t[6] = {0}; for (int k = 0; k < 9; k++) { int v = x[(i + k) & 63] & 255, s = 5;"
+        " while (s > 0 && t[s - 1] < v && (v & 1)) { t[s] = t[s - 1]; s--; } t[s] = v; }"
+        " for (int k = 0; k < 6; k++) y[i] = 31 * y[i] + t[k];",
+        "int k = x[i] & 15, s = 0; do { s += k--; } while (k > 0 && s < 60);"
+        " for (; k < 9 && (s & 3) && k + s < 70; k++) s += 3; y[i] = s;",
         "__global int *p = x[i] & 1 ? x : y; y[i] += p[i] + (x[i] > 0 && x[63 - i] > 0 ? 3 : 4);",
     ],
 )
@@ -440,3 +448,39 @@ def test_loops_that_the_compiler_leaves_are_copied_by_the_assembler() -> None:
         waits.append(float(feature.eval(kernel.as_machine_code())) / 4096)
     assert waits[0] == pytest.approx(250, rel=0.2)
     assert waits[1] == pytest.approx(1000, rel=0.05)  # the source asks for it
+
+
+def test_a_conjunction_ends_a_loop_by_parts_so_that_its_most_iterations_are_known() -> None:
+    """The loop's seven iterations at most are written out, as by NVIDIA's OpenCL: only the data are compared in it."""
+    body = "int t[8]; for (int k = 0; k < 8; k++) t[k] = k; for (int r = 0; r < m; r++) { int v = x[64 * r + i], s = 7;"
+    body += " while (s > 0 && t[s - 1] > v) { t[s] = t[s - 1]; s--; } t[s] = v; } y[i] = t[m & 7] + t[3];"
+    arrays: Arrays = {"x": wholes("int32", count=20 * ITEMS), "y": np.zeros(ITEMS, np.int32)}
+    seen = kernel_of(body, arrays).as_observed(arrays)
+    compared = ("f_op_int32_compare", "f_op_int32_compare_index")
+    of_source, of_machine = (
+        sum(float(pm.feature(name).eval(form)) for name in compared)
+        for form in (seen.as_compiled(), seen.as_machine_code())
+    )
+    assert of_machine < 0.75 * of_source
+
+
+def test_constant_tables_beside_pointers_to_constant_memory_are_loaded_as_global_memory_is() -> None:
+    table = "__constant uint table[64] = {1, 2, 3}; __kernel void k(__global const uint *x, __global uint *y) {"
+    table += " int i = get_global_id(0); y[i] = table[x[i] & 63]; }"
+    other = "__kernel void other({} const uint *x, __global uint *y) {{ y[get_global_id(0)] = x[get_local_id(0)]; }}"
+    looked_up = pm.feature("f_mem_access_global_load_tag:constant")
+    for space, expected in (("__global", 64), ("__constant", 0)):
+        kernel = pm.Kernel.from_opencl(f"{table} {other.format(space)}", "k", 64, 64, {"x": 64, "y": 64})
+        assert float(looked_up.eval(kernel.as_machine_code())) == expected
+        assert float(pm.feature("f_mem_access_global_load").eval(kernel.as_machine_code())) == 128
+
+
+def test_structs_are_loaded_by_words() -> None:
+    source = "typedef struct { float scale; uchar q[16]; } Block; typedef struct { float a, b; int c, d; } Shape;"
+    source += "__kernel void k(__global const Block *w, __global float *y, Shape s) { int i = get_global_id(0);"
+    source += " Block b = w[i]; int n = 0; for (int j = 0; j < 16; j++) n += b.q[j]; y[i] = n * b.scale * s.b + s.d; }"
+    shape = np.array((1, 2, 3, 4), np.dtype([("a", "f4"), ("b", "f4"), ("c", "i4"), ("d", "i4")]))
+    kernel = pm.Kernel.from_opencl(source, "k", 64, 64, {"w": 64, "y": 64}, s=shape).as_machine_code()
+    assert float(pm.feature("f_mem_access_global_load").eval(kernel)) == 64 * 5
+    pieces = ("f_op_int32_bitwise", "f_op_uint32_bitwise", "f_op_int32_shift", "f_op_uint32_shift")
+    assert sum(float(pm.feature(name).eval(kernel)) for name in pieces) == 0

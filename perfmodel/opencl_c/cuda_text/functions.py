@@ -50,11 +50,14 @@ FUNCTIONS = (
         ]
     )
     + r"""
-CL unsigned int cl_offset() { unsigned int n; asm("mov.u32 %0, 0;" : "=r"(n)); return n; }
 CL unsigned int cl_groups_x() { unsigned int n; asm("mov.u32 %0, %%nctaid.x;" : "=r"(n)); return n; }
 CL unsigned int cl_groups_y() { unsigned int n; asm("mov.u32 %0, %%nctaid.y;" : "=r"(n)); return n; }
 CL unsigned int cl_groups_z() { unsigned int n; asm("mov.u32 %0, %%nctaid.z;" : "=r"(n)); return n; }
 template <int N> struct cl_bytes { char bytes[N]; };
+template <int N> struct cl_unsigned { typedef unsigned char type; };
+template <> struct cl_unsigned<2> { typedef unsigned short type; };
+template <> struct cl_unsigned<4> { typedef unsigned int type; };
+template <> struct cl_unsigned<8> { typedef unsigned long long type; };
 template <typename T, int N> struct __attribute__((packed, aligned(N))) cl_packed { T number; };
 template <typename R, typename S> CL R cl_bits(S given) {
     R found;

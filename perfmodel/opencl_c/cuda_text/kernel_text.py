@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,7 @@ from perfmodel.opencl_c.types import (
     Pointer,
     Sampler,
     Scalar,
+    Type,
     Vector,
     element_of,
     numbers_within,
@@ -142,7 +143,9 @@ class _Printer:
             elif isinstance(type_, Scalar):
                 given.append(f"{NAMES[type_.dtype]} {name}")
             else:
-                before.append(f"struct s{position} {{ __align__({type_.alignment}) char bytes[{type_.size}]; }};")
+                size = min(_sizes_within(type_))
+                numbers = f"cl_unsigned<{size}>::type numbers[{type_.size // size}]"
+                before.append(f"struct s{position} {{ __align__({type_.alignment}) {numbers}; }};")
                 given.append(f"const s{position} {name}")
         before += [self.constant(each) for each in self.kernel.objects if each.is_of_program]
         group = self.kernel.work_group
@@ -172,7 +175,7 @@ class _Printer:
             name = f"{NAMES[element.dtype]} {self.objects[each]}[{count}]"
             self.emit(f"{word}__align__({each.type.alignment}) {name};")
             if each.parameter is not None:
-                self.emit(f"memcpy({self.objects[each]}, p{each.parameter}.bytes, {each.type.size});")
+                self.emit(f"memcpy({self.objects[each]}, p{each.parameter}.numbers, {each.type.size});")
         for register, names in self.registers.items():
             starts = self.starts(register, names)
             for name, start in zip(names, starts, strict=True):
@@ -196,14 +199,21 @@ class _Printer:
             return [""]
         if isinstance(type_, Image):
             return [f" = ({name_of(register.type)}){parameter}"]
+        if isinstance(type_, Pointer) and type_.space != "local":
+            return [f" = (char *)__builtin_assume_aligned({parameter}, {type_.target.alignment})"]
         if isinstance(type_, Pointer | Scalar):
             return [f" = {parameter}"]
         element = element_of(register.type) if isinstance(register.type, Scalar | Vector) else register.type
         name, first = name_of(register.type), register.offset or 0
-        return [f" = *({name} *)({parameter}.bytes + {first + place * element.size})" for place in range(len(names))]
+        held = f"(char *){parameter}.numbers"
+        return [f" = *({name} *)({held} + {first + place * element.size})" for place in range(len(names))]
 
     def constant(self, each: low.MemoryObject) -> str:
-        """Returns the declaration of a variable of the program, with its contents."""
+        """Returns the declaration of a variable of the program, with its contents.
+
+        NVIDIA's assembler loads from constant memory as from global memory where a kernel of the source takes a pointer
+        to it, which may lead to any of its variables.
+        """
         held = bytes_of(each)
         if held is None:
             raise SourceError("addresses in variables of the program have no form in CUDA C++ here")
@@ -211,7 +221,8 @@ class _Printer:
         numbers = np.frombuffer(held.ljust(element.size * count, b"\0"), element.numpy, count)
         contents = ", ".join(literal(element, number) for number in numbers.tolist())
         name = f"{NAMES[element.dtype]} {self.objects[each]}[{count}]"
-        words = ("__constant__", "const ") if each.space == "constant" else ("__device__", "")
+        is_apart = each.space == "constant" and not self.kernel.takes_constants
+        words = ("__constant__" if is_apart else "__device__", "const " if each.space == "constant" else "")
         return f"{words[0]} __align__({each.type.alignment}) {words[1]}{name} = {{{contents}}};"
 
     # --- statements
@@ -268,21 +279,34 @@ class _Printer:
         elif self.unrolling.stays(loop):
             self.is_left = True
             self.emit("#pragma unroll 1")
-        (condition,) = self.registers[loop.condition]
         around, self.values.is_conditional = self.values.is_conditional, False
         if loop.is_do:
+            (condition,) = self.registers[loop.condition]
             self.emit("do {")
             self.body((*loop.body, *loop.step, *loop.test))
             self.emit(f"}} while ({condition});")
         else:
             self.emit("for (;;) {")
-            self.body(loop.test)
-            self.emit(f"  if (!{condition}) break;")
+            self.depth += 1
+            self.test(loop.test, loop.condition)
+            self.depth -= 1
             self.body((*loop.body, *loop.step))
             self.emit("}")
         self.values.is_conditional = around
         if loop.label in walks.labels_left((*loop.test, *loop.body, *loop.step)):
             self.emit(f"{label}: ;")
+
+    def test(self, statements: Sequence[low.Statement], condition: low.Register) -> None:
+        """Prints what ends a loop unless it holds: each part of a conjunction does so by itself, as only then compilers
+        see how often a loop goes round at most."""
+        first, decision, rest = _conjunction(statements, condition)
+        for statement in first:
+            self.statement(statement)
+        if decision is not None:
+            self.emit(f"if (!{self.registers[decision.condition][0]}) break;")
+            self.test((*decision.then, *rest), condition)
+        else:
+            self.emit(f"if (!{self.registers[condition][0]}) break;")
 
     def new_label(self, label: str) -> str:
         self.labels[label] = f"l{len(self.labels)}"
@@ -339,3 +363,26 @@ class _Printer:
     @simple.on(low.WriteImage)
     def write_image(self, statement: low.WriteImage) -> None:
         self.values.images.write(statement, self.values.of(statement.coordinates), self.values.of(statement.value))
+
+
+def _sizes_within(type_: Type) -> set[int]:
+    """Returns the sizes of the numbers and pointers of a struct, in bytes."""
+    leaves = (leaf for _, _, leaf in numbers_within(type_))
+    return {element_of(leaf).size if isinstance(leaf, Scalar | Vector) else leaf.size for leaf in leaves}
+
+
+def _conjunction(
+    statements: Sequence[low.Statement], condition: low.Register
+) -> tuple[Sequence[low.Statement], low.If | None, Sequence[low.Statement]]:
+    """Returns what comes before the second part of a conjunction that ends in a condition, the decision whether that is
+    asked for, and what comes behind; all and None where there is none."""
+    rest = statements[-1:]
+    match rest:
+        case (low.Straight(statements=(low.Assign(value=low.Read(register=asked), components=None) as last,)),):
+            before = statements[:-1] if last.register is condition else statements
+        case _:
+            asked, before, rest = condition, statements, ()
+    match before[-1:]:
+        case (low.If(is_choice=True, otherwise=()) as decision,) if decision.condition is asked:
+            return before[:-1], decision, rest
+    return statements, None, ()

@@ -11,24 +11,24 @@ from perfmodel.opencl_c.cuda_text.functions import KNOWN, TESTS, WHOLE
 from perfmodel.opencl_c.cuda_text.images import Images
 from perfmodel.opencl_c.cuda_text.types import literal, name_of, number_at, pieces
 from perfmodel.opencl_c.operations import power_by_products
-from perfmodel.opencl_c.types import BOOL, HALF, Pointer, Scalar, Type, Vector, element_of, is_float, width_of
+from perfmodel.opencl_c.types import BOOL, HALF, INT, Pointer, Scalar, Type, Vector, element_of, is_float, width_of
 from perfmodel.opencl_c.visitor import Dispatch
 
 Numbers: TypeAlias = list[str]
 """The names of a value's numbers, or the numbers themselves: one, or those of a vector."""
 
 _OF_AXIS = {
-    "get_global_id": "cl_offset() + (unsigned long long)((long long)(int)blockDim.{0} * (int)blockIdx.{0})"
-    " + threadIdx.{0}",
+    "get_global_id": "(unsigned long long)((long long)(int)blockDim.{0} * (int)blockIdx.{0}) + threadIdx.{0}",
     "get_local_id": "threadIdx.{0}",
-    "get_group_id": "cl_offset() + blockIdx.{0}",
+    "get_group_id": "blockIdx.{0}",
     "get_local_size": "blockDim.{0}",
     "get_enqueued_local_size": "blockDim.{0}",
     "get_num_groups": "cl_groups_{0}()",
     "get_global_size": "(unsigned long long)cl_groups_{0}() * blockDim.{0}",
-    "get_global_offset": "cl_offset()",
+    "get_global_offset": "0u",
 }
-"""NVIDIA's OpenCL computes these so: a launch may begin anywhere; nothing is known of the numbers of work-groups."""
+"""NVIDIA's OpenCL computes these so, and adds where the launch begins; the compiler of CUDA C++ makes the same code of
+loops only without that. Nothing is known of the numbers of work-groups."""
 _LINEAR = "((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x)"
 _ITEMS = "(blockDim.x * blockDim.y * blockDim.z)"
 _PLAIN = {
@@ -44,8 +44,9 @@ _PLAIN = {
     "get_sub_group_id": f"{_LINEAR} / 32u",
     "get_sub_group_local_id": f"{_LINEAR} & 31u",
 }
-_RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "uint16": (0, 65535)}
-_ROUNDED = {"rte": "cl_rint", "rtz": "cl_trunc", "rtp": "cl_ceil", "rtn": "cl_floor"}
+_ROUNDED = {"rte": "rni", "rtz": "rzi", "rtp": "rpi", "rtn": "rmi"}
+_REGISTERS = {2: "h", 4: "r", 8: "l", -4: "f", -8: "d"}
+"""The letters of registers of so many bytes, with a minus of those of floats."""
 
 
 class Values:
@@ -187,14 +188,23 @@ class Values:
         if target == HALF and source != HALF:
             return f"__float2half_rn((float){text})"
         if source.is_float and not target.is_float:
-            if node.rounding and node.rounding != "rtz":
-                text = f"{_ROUNDED[node.rounding]}({text})"
-            if node.saturate and target.dtype in _RANGES:
-                least, most = _RANGES[target.dtype]
-                text = f"cl_clamp({text}, ({name_of(source)}){least}, ({name_of(source)}){most})"
+            is_clamped = bool(node.saturate) and target.size < INT.size  # others are at any rate
+            if is_clamped or node.rounding not in (None, "rtz"):
+                text = self._rounded(text, source, target, node.rounding or "rtz", is_clamped)
         elif node.saturate and not source.is_float:
             text = self._saturated(text, source, target)
         return f"({name})({text})"
+
+    def _rounded(self, text: str, source: Scalar, target: Scalar, rounding: str, is_clamped: bool) -> str:
+        """Returns the whole number that a float becomes by one instruction, as in OpenCL's drivers."""
+        self.made += 1
+        name, held = f"v{self.made}", "short" if target.size < INT.size else name_of(target)
+        kinds = f"{'s' if target.is_signed else 'u'}{8 * target.size}.f{8 * source.size}"
+        words = f"cvt.{_ROUNDED[rounding]}{'.sat' if is_clamped else ''}.{kinds}"
+        where = f'"={_REGISTERS[max(target.size, 2)]}"({name}) : "{_REGISTERS[-source.size]}"({text})'
+        self.emit(f"{held} {name};")
+        self.emit(f'asm("{words} %0, %1;" : {where});')
+        return name
 
     def _saturated(self, text: str, source: Scalar, target: Scalar) -> str:
         bits, own = 8 * target.size, 8 * source.size

@@ -42,6 +42,7 @@ class Lowering:
         self.expressions = Expressions(self.out, self.inlined, self.builtin)
         self.builtins = BuiltinCalls(self.out, self.expressions)
         self.addressed = addressed_variables(unit)
+        self.takes_constants = unit.takes_constants
         self.tables: dict[syn.Variable, Storage] = {
             table: self.table(table) for table in unit.tables if table.type != SAMPLER
         }
@@ -74,6 +75,7 @@ class Lowering:
             barriers=self.out.barriers,
             work_group=function.work_group,
             subgroup_size=function.subgroup_size,
+            takes_constants=self.takes_constants,
         )
 
     def parameter(self, parameter: syn.Variable, position: int) -> None:

@@ -15,7 +15,7 @@ from perfmodel.opencl_c import types as ts
 from perfmodel.opencl_c.reading import clang_tree as ct
 from perfmodel.opencl_c.reading import integer_expressions
 from perfmodel.opencl_c.reading.build_options import BuildOptions
-from perfmodel.opencl_c.reading.clang_tree import Item, Tree
+from perfmodel.opencl_c.reading.clang_tree import Item, RawCursor, Tree
 from perfmodel.opencl_c.reading.expressions import Expressions
 from perfmodel.opencl_c.reading.header import HEADER_NAME, STANDARDS, header, predefined
 from perfmodel.opencl_c.reading.preprocessing import Expanded, preprocess
@@ -207,6 +207,7 @@ class _Program:
     def read(self, kernels: Collection[str] | None) -> sx.Unit:
         context = self.context
         names: dict[str, bool] = {}
+        takes_constants = False
         for cursor in context.tree.top():
             if cursor.kind == ct.KIND.VAR_DECL:
                 self.declared[ct.key_of(cursor)] = context.tree.shallow(cursor)
@@ -214,7 +215,8 @@ class _Program:
                 item = context.tree.shallow(cursor)
                 if item.children and item.children[-1].kind == ct.KIND.COMPOUND_STMT:
                     self.declared[ct.key_of(cursor)] = item
-                    names[context.tree.spelling(cursor)] = self.is_kernel(item)
+                    is_kernel = names[context.tree.spelling(cursor)] = self.is_kernel(item)
+                    takes_constants |= is_kernel and "__constant" in self.type_of(cursor)
                 elif (name := context.tree.spelling(cursor)) in context.refused:
                     names[name] = self.is_kernel(item)
         for key, item in list(self.declared.items()):
@@ -234,7 +236,12 @@ class _Program:
             tables=tuple(context.tables),
             records=context.types.records,
             length=len(context.text.text),
+            takes_constants=takes_constants,
         )
+
+    def type_of(self, cursor: RawCursor) -> str:
+        tree = self.context.tree
+        return tree.type_spelling(tree.library.clang_getCursorType(cursor))
 
     def declaration(self, key: int) -> None:
         """Reads what is declared for the whole program, if nobody has done so yet."""

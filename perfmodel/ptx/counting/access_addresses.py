@@ -161,7 +161,7 @@ class AccessAddresses:
         def asked(table: Array, active: NDArray[np.bool_]) -> Array:
             return distinct_in_rows(table // WORD_BYTES * apart + beside, active)
 
-        return max(self.noted.n_bytes // WORD_BYTES, 1) * self._mean(width, WORD_BYTES, asked)
+        return max(self.noted.n_bytes // WORD_BYTES, 1) * self._mean(width, WORD_BYTES, asked, in_place=True)
 
     def bank_cycles(self, width: int, banks: int) -> float:
         """Returns the cycles that local memory takes for a sub-group in one execution, on average; of images, whose
@@ -220,23 +220,33 @@ class AccessAddresses:
                 yield mask, own
             last[mask.index] = own
 
-    def _mean(self, width: int, unit: int, asked: Callable[[Array, NDArray[np.bool_]], NDArray[Any]]) -> float:
+    def _mean(
+        self,
+        width: int,
+        unit: int,
+        asked: Callable[[Array, NDArray[np.bool_]], NDArray[Any]],
+        *,
+        in_place: bool = False,
+    ) -> float:
         """Returns the mean of what is asked of the addresses of sub-groups, of which a mask tells who takes part.
 
         Args:
             unit: addresses that are all moved by a multiple of so many bytes have the same answer.
+            in_place: whether it matters which lanes take part.
         """
-        tables, counts = self._patterns(width, unit)
+        tables, counts = self._patterns(width, unit, in_place)
         if not len(tables):
             return 0.0
         active = tables != NOWHERE
         answers = asked(np.where(active, tables, 0), active)
         return float((answers * counts).sum() / counts.sum())
 
-    def _patterns(self, width: int, unit: int) -> tuple[Array, Array]:
-        """Returns the patterns of a sub-group's addresses, from a multiple of `unit`, in rows that end in `NOWHERE`,
-        and how often there is each; different ones where that makes them fewer."""
-        if (width, unit) not in self._known_patterns:
+    def _patterns(self, width: int, unit: int, in_place: bool) -> tuple[Array, Array]:
+        """Returns the patterns of a sub-group's addresses, from a multiple of `unit`, in rows that end in `NOWHERE`, or
+        have it where a lane does not take part, and how often there is each; different ones where that makes them
+        fewer."""
+        key = width, unit, in_place
+        if key not in self._known_patterns:
             patterns: Counter[bytes] = Counter()
             others: list[Array] = []
             known: Mask | None = None
@@ -245,7 +255,7 @@ class AccessAddresses:
                     known = mask
                     starts = np.flatnonzero(np.diff(_subgroups(self.lanes, mask, width), prepend=-1))
                     rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(addresses)))
-                    columns = np.arange(len(rows)) - starts[rows]
+                    columns = mask.within % width if in_place else np.arange(len(rows)) - starts[rows]
                 if self.noted.row_bytes:
                     addresses = in_tiles(addresses, self.noted.row_bytes)
                 table = np.full((len(starts), width), NOWHERE)
@@ -258,8 +268,8 @@ class AccessAddresses:
                     patterns.update(table.view(np.dtype((np.void, table.itemsize * width)))[:, 0].tolist())
             tables = [np.frombuffer(b"".join(patterns), np.int64).reshape(-1, width), *others]
             counts = [np.fromiter(patterns.values(), np.int64), *(np.ones(len(table), np.int64) for table in others)]
-            self._known_patterns[width, unit] = np.concatenate(tables), np.concatenate(counts)
-        return self._known_patterns[width, unit]
+            self._known_patterns[key] = np.concatenate(tables), np.concatenate(counts)
+        return self._known_patterns[key]
 
     @cached_property
     def _looked_at(self) -> list[tuple[Mask, Array]]:
@@ -267,7 +277,7 @@ class AccessAddresses:
         return self.executions_at(MOST_LOOKED_AT)
 
     @cached_property
-    def _known_patterns(self) -> dict[tuple[int, int], tuple[Array, Array]]:
+    def _known_patterns(self) -> dict[tuple[int, int, bool], tuple[Array, Array]]:
         return {}
 
     def residue(self, size: int) -> int | None:

@@ -176,6 +176,8 @@ class AccessCounter:
         loops = tuple(loop.name for loop in self.code.flow.around(access.block))
         at_once = addresses.noted.n_bytes
         local, group = addresses.local_strides, addresses.group_strides
+        if access.space == "scratch" and not self.launch.is_known(instruction):
+            local = (None, None, None)
         is_scattered = self._is_scattered(access)
         jumps = is_scattered and access.space == "global" and access in self.reaches.jumping
         touched = self._touched(access) if is_scattered and not jumps else None
