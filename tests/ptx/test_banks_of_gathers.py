@@ -66,3 +66,14 @@ def test_a_key_that_is_not_set_leaves_it_to_data_which_banks_meet() -> None:
     )
     loaded = sum(cycles(each) for each in (words & 255).astype(np.int64).reshape(-1, WARP))
     assert found == pytest.approx(loaded, rel=0.1)
+
+
+@pytest.mark.parametrize("taking_part", [2, 8, 20, 32])
+def test_work_items_that_do_not_take_part_meet_nobody_in_a_bank(taking_part: int) -> None:
+    """Of words that lie 16 apart, every other one is in the same bank."""
+    source = "__global__ void k(const float *x, float *y) { __shared__ float s[512]; int t = threadIdx.x;"
+    source += " for (int j = t; j < 512; j += 32) s[j] = x[j]; __syncthreads();"
+    source += f" if (t < {taking_part}) y[32 * blockIdx.x + t] = s[16 * t]; }}"
+    kernel = pm.Kernel.from_cuda(source, "k", 64, 32, {"x": 512, "y": 64 * 32})
+    found = pm.feature("f_mem_transactions_local_load_banks:32").eval(kernel)
+    assert found == 64 * taking_part / 2

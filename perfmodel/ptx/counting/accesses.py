@@ -238,7 +238,7 @@ class AccessCounter:
 
     def _has_record(self, access: CountedAccess, executions: Executions, is_scattered: bool, jumps: bool) -> bool:
         """Returns whether what was recorded of an access says more of its transactions than its strides do."""
-        is_cut = access.space == "global" and not is_scattered and is_partly(executions)
+        is_cut = access.space in ("global", "local") and not is_scattered and is_partly(executions)
         is_loaded = access.direction == "load" and not access.instruction.has("async")
         has_banks = access.space == "local" or (access.space == "global" and is_loaded)
         says_more = is_cut or access.space == "scratch" or (has_banks and is_scattered and not jumps)
