@@ -336,3 +336,10 @@ def test_components_of_one_element_wait_as_the_whole_element_does() -> None:
 
     whole = waits("const float4 other = p[j];", "other")
     assert waits("", "p[j]") == whole < 1024 / 2
+
+
+def test_a_load_in_the_step_of_a_loop_that_is_written_out_is_waited_for_each_time() -> None:
+    source = "__kernel void k(__global const int *x, __global int *y) { int i = get_global_id(0), at = i, s = 0;"
+    source += " for (int j = 0; j < 4; j++, at += x[at]) { y[s & 63] = at; s += x[at + 1] + y[at]; } y[i] = s; }"
+    kernel = pm.Kernel.from_opencl(source, "k", 64, 64, {"x": 4096, "y": 64}).as_compiled()
+    assert float(pm.feature("f_mem_waits_global").eval(kernel)) == 64 * 2 * 4  # the next place, and what is there

@@ -208,9 +208,10 @@ class Waits:
 
     def _inlined(self, loop: low.Loop, iterations: int, body: _Body, under: int, is_again: bool) -> None:
         """Goes through a loop that is written out as a whole, as a part of what is around it."""
-        lengths, stops, before = (body.size, body.issued), body.stops.copy(), set(body.times)
+        lengths = body.size, body.issued
         self._run((*loop.test, *loop.step), body, under, is_again)
         body.size, body.issued = lengths  # nothing is left of its counter
+        stops, before = body.stops.copy(), set(body.times)
         self.written_out[loop.name] = iterations
         around, self.times = self.once, self.times * iterations
         if loop.unroll == WHOLE:
