@@ -77,3 +77,12 @@ def test_work_items_that_do_not_take_part_meet_nobody_in_a_bank(taking_part: int
     kernel = pm.Kernel.from_cuda(source, "k", 64, 32, {"x": 512, "y": 64 * 32})
     found = pm.feature("f_mem_transactions_local_load_banks:32").eval(kernel)
     assert found == 64 * taking_part / 2
+
+
+def test_a_table_that_the_text_declares_comes_from_memory_once() -> None:
+    """Sines in double precision look numbers up in a table of 128 bytes, where data that nobody gave decide."""
+    source = "__global__ void k(const double *x, double *y) { int i = blockIdx.x * blockDim.x + threadIdx.x;"
+    kernel = pm.Kernel.from_cuda(f"{source} y[i] = sin(x[i]); }}", "k", 4096, 256, {"x": 2**20, "y": 2**20})
+    assert pm.feature("f_mem_access_global_load").eval(kernel) > 2 * 2**20
+    scattered = "f_mem_scattered_global_load_missed_keeps:50000000_block:32_reach:>8000000"
+    assert pm.feature(scattered).eval(kernel) == 0

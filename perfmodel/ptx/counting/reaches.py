@@ -44,11 +44,14 @@ class Reaches:
         return found
 
     def of(self, access: CountedAccess, touched: Blocks | None) -> int | None:
-        """Returns about how many bytes an access touches over the launch, as far as the sample shows; None where the
-        strides, or its array, say it."""
-        if access in self.jumping or self._is_all_over(access):
-            return self._of_sample(access)
-        return self._of_shared(access, touched)
+        """Returns about how many bytes an access touches over the launch, as far as the sample shows, and at most those
+        of a variable that the text declares; None where the strides, or its array, say it."""
+        is_sampled = access in self.jumping or self._is_all_over(access)
+        found = self._of_sample(access) if is_sampled else self._of_shared(access, touched)
+        variable = self.emulation.code.kernel.variables.get(access.name)
+        if variable is None or not variable.n_bytes or None not in access.addresses.local_strides:
+            return found
+        return variable.n_bytes if found is None else min(found, variable.n_bytes)
 
     def _is_all_over(self, access: CountedAccess) -> bool:
         """Returns whether lanes look up places all over a table in constant memory: in more sectors than neighbours."""
