@@ -8,9 +8,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from perfmodel.basics.errors import FeatureError
-from perfmodel.counting.counts import SUBGROUP_SIZE, AccessCount, KernelCounts
+from perfmodel.counting.atomics import SECTOR
+from perfmodel.counting.counts import LINE_BYTES, SUBGROUP_SIZE, AccessCount, KernelCounts
+from perfmodel.counting.evaluation import quotient
 from perfmodel.features.contended import share_of, touched_bytes
 from perfmodel.features.memory_access import Floats, Sizes
+from perfmodel.features.transactions import between_sizes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.granularity import Granularity
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
@@ -26,7 +29,8 @@ class RetriesFeature(CountedFeature):
     there are as many rounds as updates are wanted of the busiest place, and the fewer others ask, the less their places
     are alike. With ``block:512``, each round counts by the requests of sub-groups that go to the busiest 512 bytes in
     it, which are done one after the other, for one work-item that is under way; with ``all``, by the work-items that
-    ask.
+    ask. Work-items of a sub-group that go to one block ask for it together, and where a kernel has several updates, each
+    work-item tries one of them at a time.
     """
 
     unit = "access"
@@ -40,19 +44,27 @@ class RetriesFeature(CountedFeature):
         total = np.asarray(0.0)
         extents = (counts.work_groups, *counts.local_size)
         items: Floats = math.prod((extent(sizes) for extent in extents), start=np.asarray(1.0))
-        for access in counts.accesses:
-            if access.is_tried_again:
-                whole = counts.footprint_of(access.variable, access.direction)
-                touched = touched_bytes(self.parsed, whole, counts, sizes)
-                share = share_of(access, access.bits // 8, touched)
-                rounds = share * access.executions.workitem(sizes)
-                total = total + rounds * self.asking(access, share, items, touched, sizes)
+        tried = [access for access in counts.accesses if access.is_tried_again]
+        updates = sum((access.executions.workitem(sizes) for access in tried), np.asarray(0.0))
+        for access in tried:
+            whole = counts.footprint_of(access.variable, access.direction)
+            touched = touched_bytes(self.parsed, whole, counts, sizes)
+            share = share_of(access, access.bits // 8, touched)
+            rounds = share * access.executions.workitem(sizes)
+            at_it = quotient(access.executions.workitem(sizes), updates, 1.0) if self.is_work else np.asarray(1.0)
+            total = total + rounds * at_it * self.asking(access, share, items, touched, sizes)
         return total
+
+    @property
+    def is_work(self) -> bool:
+        """True where it counts what is asked for in rounds, of which a work-item takes part in one update's at a
+        time."""
+        return self.is_all or self.block is not None
 
     def asking(self, access: AccessCount, share: Floats, items: Floats, touched: Floats, sizes: Sizes) -> Floats:
         """Returns how much there is to do in a round for each work-item that is under way, where the busiest place has
         such a share of all updates."""
-        if self.block is None and not self.is_all:
+        if not self.is_work:
             return np.asarray(1.0)
         taking_part = np.minimum(access.executions.workitem(sizes) / items, 1.0)
         if known := access.contention:
@@ -64,9 +76,22 @@ class RetriesFeature(CountedFeature):
         if self.block is None:
             return asking
         subgroups = Granularity("subgroup", SUBGROUP_SIZE).executions(access.executions, self.name)(sizes)
-        requests = np.minimum(asking, np.minimum(subgroups / items, 1 / SUBGROUP_SIZE))
+        together = quotient(access.executions.workitem(sizes), subgroups, 1.0) / self.blocks_at_once(access)
+        requests = np.minimum(asking / np.maximum(together, 1.0), np.minimum(subgroups / items, 1 / SUBGROUP_SIZE))
         found: Floats = requests + FURTHER * (asking - requests)
         return found
+
+
+    @staticmethod
+    def blocks_at_once(access: AccessCount) -> float:
+        """Returns about how many blocks of 512 bytes a sub-group goes to at once: a fourth of its lines of 128 bytes
+        where these are touched as a whole, and as many where each has a sector touched; all of one where nobody looked,
+        so that each work-item asks by itself."""
+        if access.touched is None:
+            return float(SUBGROUP_SIZE)
+        sectors, lines = (between_sizes(access.touched, size) for size in (SECTOR, LINE_BYTES))
+        filled = (sectors / max(lines, 1.0) - 1.0) / (LINE_BYTES / SECTOR - 1.0)
+        return max(lines / (1.0 + 3.0 * min(max(filled, 0.0), 1.0)), 1.0)
 
 
 class RetriesFamily(FeatureFamily):

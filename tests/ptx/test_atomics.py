@@ -176,6 +176,30 @@ def test_comparisons_fail_for_all_others_at_their_place(places: int) -> None:
     assert feature("f_mem_retries_global_block:512").eval(kernel) == pytest.approx(rounds * requests, rel=0.2)
 
 
+def test_work_items_side_by_side_ask_for_a_block_by_one_request() -> None:
+    n, places = 2**16, 4096
+    keys = np.arange(n, dtype=np.int32) % places
+    kernel = Kernel.from_ptx(TRIED_AGAIN, None, n // 256, 256, {"keys": n, "out": places})
+    kernel = kernel.as_observed({"keys": keys, "out": np.zeros(places, np.int32)}, groups="all")
+    asking = 128 / places  # of all work-items, for the same 512 bytes
+    requests = asking / 32 + 0.1 * (asking - asking / 32)
+    found = feature("f_mem_retries_global_block:512").eval(kernel)
+    assert found == pytest.approx(n / places * requests, rel=0.2)
+
+
+def test_a_work_item_tries_one_update_at_a_time() -> None:
+    source = "__device__ void add(float *a, float v) { int *p = (int *)a, o = *p, e; do { e = o; o = atomicCAS(p, e,"
+    source += " __float_as_int(v + __int_as_float(e))); } while (o != e); }"
+    source += "__global__ void k(float *a, float *b) { int i = blockIdx.x * blockDim.x + threadIdx.x; add(a, i);"
+    found = {}
+    for updates in ("", " add(b, i);"):
+        kernel = Kernel.from_cuda(f"{source}{updates} }}", "k", 64, 256, {"a": 1, "b": 1})
+        for word in ("", "_all"):
+            found[updates, word] = float(feature(f"f_mem_retries_global{word}").eval(kernel))
+    assert found[" add(b, i);", ""] == pytest.approx(2 * found["", ""])  # rounds
+    assert found[" add(b, i);", "_all"] == pytest.approx(found["", "_all"])  # each is asked for by half of them
+
+
 def test_comparisons_that_go_on_to_the_next_place_are_not_tried_again() -> None:
     moving = TRIED_AGAIN.replace("@%p1 bra again;", "add.u64 %rd6, %rd6, 4;\n    @%p1 bra again;")
     n, places = 2**12, 128
