@@ -81,7 +81,6 @@ class RetriesFeature(CountedFeature):
         found: Floats = requests + FURTHER * (asking - requests)
         return found
 
-
     @staticmethod
     def blocks_at_once(access: AccessCount) -> float:
         """Returns about how many blocks of 512 bytes a sub-group goes to at once: a fourth of its lines of 128 bytes
