@@ -29,8 +29,8 @@ class RetriesFeature(CountedFeature):
     there are as many rounds as updates are wanted of the busiest place, and the fewer others ask, the less their places
     are alike. With ``block:512``, each round counts by the requests of sub-groups that go to the busiest 512 bytes in
     it, which are done one after the other, for one work-item that is under way; with ``all``, by the work-items that
-    ask. Work-items of a sub-group that go to one block ask for it together, and of several updates each tries one at a
-    time.
+    ask. Work-items of a sub-group that go to one block ask for it together; where a kernel has several updates, a
+    work-item tries one of them at a time.
     """
 
     unit = "access"

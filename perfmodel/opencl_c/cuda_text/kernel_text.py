@@ -143,7 +143,7 @@ class _Printer:
             elif isinstance(type_, Scalar):
                 given.append(f"{NAMES[type_.dtype]} {name}")
             else:
-                size = min(_sizes_within(type_))
+                size = min(_sizes_within(type_), default=1)
                 numbers = f"cl_unsigned<{size}>::type numbers[{type_.size // size}]"
                 before.append(f"struct s{position} {{ __align__({type_.alignment}) {numbers}; }};")
                 given.append(f"const s{position} {name}")
