@@ -70,7 +70,7 @@ def test_a_key_that_is_not_set_leaves_it_to_data_which_banks_meet() -> None:
 
 @pytest.mark.parametrize("taking_part", [2, 8, 20, 32])
 def test_work_items_that_do_not_take_part_meet_nobody_in_a_bank(taking_part: int) -> None:
-    """Of words that lie 16 apart, every other one is in the same bank."""
+    """Words that lie 16 apart are in two banks, in turn."""
     source = "__global__ void k(const float *x, float *y) { __shared__ float s[512]; int t = threadIdx.x;"
     source += " for (int j = t; j < 512; j += 32) s[j] = x[j]; __syncthreads();"
     source += f" if (t < {taking_part}) y[32 * blockIdx.x + t] = s[16 * t]; }}"
