@@ -49,10 +49,9 @@ class RetriesFeature(CountedFeature):
         for access in tried:
             whole = counts.footprint_of(access.variable, access.direction)
             touched = touched_bytes(self.parsed, whole, counts, sizes)
-            share = share_of(access, access.bits // 8, touched)
-            rounds = share * access.executions.workitem(sizes)
-            at_it = quotient(access.executions.workitem(sizes), updates, 1.0) if self.is_work else np.asarray(1.0)
-            total = total + rounds * at_it * self.asking(access, share, items, touched, sizes)
+            share, made = share_of(access, access.bits // 8, touched), access.executions.workitem(sizes)
+            at_it = quotient(made, updates, 1.0) if self.is_work else 1.0
+            total = total + share * made * at_it * self.asking(access, share, items, touched, sizes)
         return total
 
     @property
@@ -76,21 +75,21 @@ class RetriesFeature(CountedFeature):
         if self.block is None:
             return asking
         subgroups = Granularity("subgroup", SUBGROUP_SIZE).executions(access.executions, self.name)(sizes)
-        together = quotient(access.executions.workitem(sizes), subgroups, 1.0) / self.blocks_at_once(access)
+        together = quotient(access.executions.workitem(sizes), subgroups, 1.0) / self.blocks_at_once(access, self.block)
         requests = np.minimum(asking / np.maximum(together, 1.0), np.minimum(subgroups / items, 1 / SUBGROUP_SIZE))
         found: Floats = requests + FURTHER * (asking - requests)
         return found
 
     @staticmethod
-    def blocks_at_once(access: AccessCount) -> float:
-        """Returns about how many blocks of 512 bytes a sub-group goes to at once: a fourth of its lines of 128 bytes
-        where these are touched as a whole, and as many where each has a sector touched; all of one where nobody looked,
-        so that each work-item asks by itself."""
+    def blocks_at_once(access: AccessCount, block: int) -> float:
+        """Returns about how many blocks of so many bytes a sub-group goes to at once: lines of 128 bytes that are
+        touched as a whole lie beside each other in one, those of which a sector is touched do not; where nobody looked,
+        each work-item goes to one of its own."""
         if access.touched is None:
             return float(SUBGROUP_SIZE)
         sectors, lines = (between_sizes(access.touched, size) for size in (SECTOR, LINE_BYTES))
         filled = (sectors / max(lines, 1.0) - 1.0) / (LINE_BYTES / SECTOR - 1.0)
-        return max(lines / (1.0 + 3.0 * min(max(filled, 0.0), 1.0)), 1.0)
+        return max(lines / (1.0 + (block / LINE_BYTES - 1.0) * min(max(filled, 0.0), 1.0)), 1.0)
 
 
 class RetriesFamily(FeatureFamily):

@@ -17,3 +17,10 @@ def distinct(numbers: NDArray[_Kind]) -> NDArray[_Kind]:
     is_first[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return ordered[is_first]
+
+
+def distinct_in_rows(numbers: NDArray[Any], active: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Returns how many different numbers each row has where it is active, which is at least at one place."""
+    some = np.take_along_axis(numbers, active.argmax(axis=1)[:, None], axis=1)
+    ordered = np.sort(np.where(active, numbers, some), axis=1)
+    return np.asarray(1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1))

@@ -92,12 +92,21 @@ def test_places_in_private_arrays_are_as_far_apart_as_data_say() -> None:
     assert digits_of(None) == pytest.approx(16 * (1 - (15 / 16) ** 8) * 4)  # where nobody says it, anywhere
 
 
-def test_work_items_that_do_not_take_part_leave_their_words_out() -> None:
+@pytest.mark.parametrize("first", [0, 1, 3])
+def test_work_items_that_do_not_take_part_leave_their_words_out(first: int) -> None:
     """Two of the eight work-items that share a sector are left: as many sectors are loaded, and not as many words."""
     keys, loaded = np.full(512 * 64, 5 << 28, np.uint32), []
-    for condition in ("", "if (i % 4) return;"):
+    for condition in ("", f"if (i % 4 != {first}) return;"):
         source = DIGITS.replace("unsigned mine", f"{condition} unsigned mine")
         kernel = pm.Kernel.from_cuda(source, "k", 8, 64, {"keys": 512 * 64, "counts": 512 * 16}, each=64)
         seen = kernel.as_observed({"keys": keys})
         loaded.append(float(pm.feature("f_mem_transactions_scratch_load_block:32").eval(seen)))
     assert loaded[0] == loaded[1]
+
+
+def test_a_sub_group_whose_first_work_items_do_not_take_part_touches_the_sectors_of_the_others() -> None:
+    source = DIGITS.replace("unsigned mine", "if (i % 32 < 24) return; unsigned mine")
+    keys = np.full(512 * 64, 5 << 28, np.uint32)
+    kernel = pm.Kernel.from_cuda(source, "k", 8, 64, {"keys": 512 * 64, "counts": 512 * 16}, each=64)
+    stored = pm.feature("f_mem_transactions_scratch_store_block:32").eval(kernel.as_observed({"keys": keys}))
+    assert stored == 512 / 32 * (16 + 64)  # of each of the zeros and of the counts, one

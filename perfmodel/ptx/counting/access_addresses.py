@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.distinct import distinct
+from perfmodel.basics.distinct import distinct, distinct_in_rows
 from perfmodel.counting.atomics import Update, bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.counting.contention import Contention, contention_of
@@ -480,12 +480,6 @@ def touched_by(accesses: Sequence[AccessAddresses], block: int) -> Region:
         one = several[0] if len(several) == 1 else union(several)
         parts += [one, repeated(one, step, count + 1) or hull(one, step, count + 1)]
     return union(parts)
-
-
-def distinct_in_rows(numbers: Array, active: NDArray[np.bool_]) -> Array:
-    """Returns how many different numbers each row has where it is active, which is in its first places."""
-    ordered = np.sort(np.where(active, numbers, numbers[:, :1]), axis=1)
-    return np.asarray(1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1))
 
 
 def _shifted(found: Region, by: Array) -> Region:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.basics.distinct import distinct_in_rows
 from perfmodel.counting.counts import Blocks
-from perfmodel.ptx.counting.access_addresses import AccessAddresses, distinct_in_rows
+from perfmodel.ptx.counting.access_addresses import AccessAddresses
 
 SIZES = (32, 64, 128)
 """Bytes of the blocks that records share."""
