@@ -21,11 +21,11 @@ TESTS = frozenset(
 """These functions give 1 where something is so, and -1 in the numbers of a vector."""
 
 _SAME = (
-    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "cos", "cosh", "cospi", "erf", "erfc", "exp"),
+    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "cosh", "cospi", "erf", "erfc", "exp"),
     *("exp10", "exp2", "expm1", "fabs", "floor", "lgamma", "log", "log10", "log1p", "log2", "logb", "rint", "round"),
-    *("rsqrt", "sin", "sinh", "sinpi", "sqrt", "tan", "tanh", "tgamma", "trunc"),
+    *("rsqrt", "sinh", "sinpi", "sqrt", "tan", "tanh", "tgamma", "trunc"),
 )
-_SAME_OF_TWO = ("atan2", "copysign", "fdim", "fmax", "fmin", "fmod", "nextafter", "pow", "remainder")
+_SAME_OF_TWO = ("atan2", "copysign", "fdim", "fmax", "fmin", "fmod", "nextafter", "remainder")
 _HALF = ("cos", "exp", "exp10", "exp2", "log", "log10", "log2", "rsqrt", "sin", "sqrt", "tan")
 _ROUGH = ("cos", "exp", "exp10", "log", "log10", "log2", "sin", "tan")
 
@@ -38,6 +38,8 @@ FUNCTIONS = (
 #define TWO(name) \\
     CL float cl_##name(float x, float y) { return name##f(x, y); } \\
     CL double cl_##name(double x, double y) { return name(x, y); }
+CL float cl_sin(float x) { return sinf(x); }
+CL float cl_cos(float x) { return cosf(x); }
 #define ROUGH(name) CL float cl_native_##name(float x) { return __##name##f(x); }
 #define HALF(name) CL float cl_half_##name(float x) { return cl_##name(x); }
 """
@@ -64,6 +66,85 @@ template <typename R, typename S> CL R cl_bits(S given) {
     memcpy(&found, &given, sizeof(R));
     return found;
 }
+CL float cl_power(float size, float y) {
+    bool is_small = size < 1.17549435e-38f;
+    unsigned int bits = __float_as_uint(is_small ? size * 16777216.0f : size);
+    float part = __uint_as_float((bits & 0x7fffffu) | 0x3f800000u);
+    float binary = (is_small ? -151.0f : -127.0f) + (float)(bits >> 23);
+    bool is_above = part > 1.41421354f;
+    binary = is_above ? binary + 1.0f : binary;
+    part = is_above ? part * 0.5f : part;
+    float above = part - 1.0f, inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(part + 1.0f));
+    float near = inverse * (above + above), square = near * near;
+    float more = fmaf(fmaf(2.232142857e-3f, square, 1.25e-2f), square, 8.333333333e-2f);
+    more = __fmul_rn(__fmul_rn(more, square), near);
+    float off = above - near;
+    off = __fmul_rn(inverse, fmaf(-near, above, off + off));
+    float sum = more + near, low = off + (more + (near - sum));
+    float high = sum + low;
+    low = low + (sum - high);
+    float whole = __fmul_rn(binary, 0.693145752f);
+    sum = whole + high;
+    low = __fmul_rn(binary, 1.42860677e-6f) + (low + (high + (whole - sum)));
+    high = sum + low;
+    low = low + (sum - high);
+    float scaled = fabsf(y) > 1e34f ? y * 1.220703125e-4f : y;
+    float product = __fmul_rn(scaled, high), rest = fmaf(scaled, low, fmaf(scaled, high, -product));
+    float logarithm = __fadd_rn(product, rest);
+    rest = __fadd_rn(__fadd_rn(product, -logarithm), rest);
+    int last = __float_as_int(logarithm);
+    rest = last == 0x42b17218 ? rest + 3.0517578125e-5f : rest;
+    logarithm = last == 0x42b17218 ? __int_as_float(last - 1) : logarithm;
+    float twos = truncf(__fmul_rn(logarithm, 1.44269502f));
+    twos = fabsf(twos) > 126.0f ? copysignf(126.0f, twos) : twos;
+    float left = fmaf(twos, 1.90465421e-9f, fmaf(twos, -0.693147182f, logarithm)) * 1.44269502f, power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(left));
+    power *= __int_as_float(__float_as_int(twos + 12583039.0f) << 23);
+    return isinf(power) ? power : fmaf(power, rest, power);
+}
+CL float cl_pow_of_others(float x, float y) {
+    float parity = fabsf(y - 2.0f * truncf(y * 0.5f)), size = fabsf(x), power = cl_power(size, y);
+    if (x == 0.0f) power = y < 0.0f ? __int_as_float(0x7f800000) : parity == 1.0f ? x : 0.0f;
+    else if (x < 0.0f) power = truncf(y) != y ? __int_as_float(0x7fffffff) : parity == 1.0f ? -power : power;
+    if (__float_as_int(size + fabsf(y)) < 0x7f800000) return power;
+    if (isnan(x) || isnan(y)) return x + y;
+    if (isinf(y)) return size == 1.0f ? 1.0f : (size > 1.0f) == (y > 0.0f) ? fabsf(y) : 0.0f;
+    return isinf(x) ? (y < 0.0f ? 0.0f : size) * (x < 0.0f && parity == 1.0f ? -1.0f : 1.0f) : power;
+}
+CL float cl_pow(float x, float y) {
+    float power = cl_pow_of_others(x, y);
+    return x == 1.0f || y == 0.0f ? 1.0f : power;
+}
+CL double cl_pow(double x, double y) { return pow(x, y); }
+CL double cl_sine(double x, int turn) {
+    asm volatile("" : "+d"(x));
+    if (isinf(x)) return __longlong_as_double(0x7ff8000000000000ll);
+    if (fabs(x) > 2147483648.0) return turn ? cos(x) : sin(x);
+    int turns = __double2int_rn(x * 0.63661977236758134);
+    double n = -turns, rest = fma(n, 6.123233995736766e-17, fma(n, 1.5707963267948966, x)), sine;
+    rest = fma(n, -1.4973849048591833e-33, rest);
+    double square = rest * rest;
+    turns += turn;
+    if (turns & 1) {
+        sine = fma(-1.135853652138768173e-11, square, 2.08757008419747316778e-9);
+        sine = fma(sine, square, -2.75573141792967388112e-7);
+        sine = fma(sine, square, 2.48015872888517045348e-5);
+        sine = fma(sine, square, -1.38888888888730564116e-3);
+        sine = fma(sine, square, 4.16666666666665929218e-2);
+        sine = fma(fma(sine, square, -0.5), square, 1.0);
+    } else {
+        sine = fma(1.5896230157654656806e-10, square, -2.50507477628578072866e-8);
+        sine = fma(sine, square, 2.75573136213857245213e-6);
+        sine = fma(sine, square, -1.98412698295895385996e-4);
+        sine = fma(sine, square, 8.33333333332211858878e-3);
+        sine = fma(sine, square, -1.66666666666666307295e-1);
+        sine = fma(sine * square, rest, rest);
+    }
+    return turns & 2 ? -sine : sine;
+}
+CL double cl_sin(double x) { return cl_sine(x, 0); }
+CL double cl_cos(double x) { return cl_sine(x, 1); }
 #define OF_FLOATS(T, S) \
     CL T cl_acospi(T x) { return cl_acos(x) * (T)0.318309886183790671538; } \
     CL T cl_asinpi(T x) { return cl_asin(x) * (T)0.318309886183790671538; } \
@@ -147,14 +228,12 @@ template <typename T, int N> CL void cl_normalize(T (&v)[N]) {
     }
     T largest = cl_largest(v);
     if (largest == 0) return;
-    if (__builtin_expect(isinf(largest), 0)) {
-        T infinite = 0;
-        for (int i = 0; i < N; i++) infinite += isinf(v[i]) ? (T)1 : (T)0;
-        for (int i = 0; i < N; i++) v[i] = cl_copysign(isinf(v[i]) ? 1 / cl_rounded_root(infinite) : (T)0, v[i]);
-        return;
+    if (isinf(largest)) {
+        for (int i = 0; i < N; i++) v[i] = cl_copysign(isinf(v[i]) ? (T)1 : (T)0, v[i]);
+        largest = 1;
     }
     T root = cl_scaled_root(v, largest), whole = largest * root;
-    if (__builtin_expect(!isinf(whole), 1)) {
+    if (!isinf(whole)) {
         for (int i = 0; i < N; i++) v[i] = v[i] / whole;
         return;
     }
@@ -192,10 +271,8 @@ CL float cl_remquo_0(float x, float y) { int n; return remquof(x, y, &n); }
 CL int cl_remquo_1(float x, float y) { int n; remquof(x, y, &n); return n; }
 CL double cl_remquo_0(double x, double y) { int n; return remquo(x, y, &n); }
 CL int cl_remquo_1(double x, double y) { int n; remquo(x, y, &n); return n; }
-CL float cl_sincos_0(float x) { return sinf(x); }
-CL float cl_sincos_1(float x) { return cosf(x); }
-CL double cl_sincos_0(double x) { return sin(x); }
-CL double cl_sincos_1(double x) { return cos(x); }
+CL void cl_sincos(float x, float &sine, float &cosine) { sincosf(x, &sine, &cosine); }
+CL void cl_sincos(double x, double &sine, double &cosine) { sincos(x, &sine, &cosine); }
 CL float cl_nan(unsigned int n) { return __uint_as_float(0x7fc00000u | n); }
 CL double cl_nan(unsigned long long n) { return __longlong_as_double(0x7ff8000000000000ull | n); }
 CL float cl_native_exp2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }

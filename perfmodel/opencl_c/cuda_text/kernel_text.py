@@ -109,12 +109,21 @@ class _Printer:
         }
         self.objects = {each: f"o{number}" for number, each in enumerate(kernel.objects)}
         self.labels: dict[str, str] = {}
-        self.unrolling = Unrolling(KernelOperations(kernel), Origins(kernel.body), ())
+        operations = KernelOperations(kernel)
+        self.unrolling = Unrolling(operations, Origins(kernel.body), ())
         self.is_left = False
         self.line = 0
         self.sources: list[int] = []
         of_images = Images(kernel, images, self.emit)
-        self.values = Values(self.emit, self.registers, self.objects, of_images, axes, is_relaxed)
+        constants = {
+            register: value
+            for register, (value, *others) in operations.assigned.items()
+            if register.parameter is None
+            and not others
+            and isinstance(value, low.Constant)
+            and value.type == register.type
+        }
+        self.values = Values(self.emit, self.registers, self.objects, constants, of_images, axes, is_relaxed)
 
     def emit(self, line: str) -> None:
         self.lines.append("  " * self.depth + line)
@@ -195,11 +204,12 @@ class _Printer:
             return [""] * len(names)
         parameter = f"p{register.parameter}"
         type_ = self.kernel.parameters[register.parameter].type
+        is_restrict = self.kernel.parameters[register.parameter].is_restrict
         if isinstance(type_, Sampler):
             return [""]
         if isinstance(type_, Image):
             return [f" = ({name_of(register.type)}){parameter}"]
-        if isinstance(type_, Pointer) and type_.space != "local":
+        if isinstance(type_, Pointer) and type_.space != "local" and not is_restrict:  # which would be lost
             return [f" = (char *)__builtin_assume_aligned({parameter}, {type_.target.alignment})"]
         if isinstance(type_, Pointer | Scalar):
             return [f" = {parameter}"]
@@ -326,6 +336,7 @@ class _Printer:
             numbers = self.values.each(statement.value.type, numbers)
         for place, number in zip(places, numbers, strict=True):
             self.emit(f"{names[place]} = {number};")
+        self.values.forget(names)
 
     @simple.on(low.Store)
     def store(self, statement: low.Store) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
+import numpy as np
+
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
+from perfmodel.opencl_c.builtins import BUILTINS, function
 from perfmodel.opencl_c.cuda_text.functions import KNOWN, TESTS, WHOLE
 from perfmodel.opencl_c.cuda_text.images import Images
 from perfmodel.opencl_c.cuda_text.types import literal, name_of, number_at, pieces
@@ -55,6 +58,7 @@ class Values:
     Args:
         emit: takes a statement that computes a part of one.
         registers, objects: what they are called.
+        constants: the numbers that registers hold which are set once.
         images: prints what is asked of images.
         axes: of the launch.
         is_relaxed: whether quotients are rough ones.
@@ -68,14 +72,17 @@ class Values:
         emit: Callable[[str], None],
         registers: Mapping[low.Register, Numbers],
         objects: Mapping[low.MemoryObject, str],
+        constants: Mapping[low.Register, low.Constant],
         images: Images,
         axes: int,
         is_relaxed: bool,
     ) -> None:
         self.emit, self.registers, self.objects, self.images = emit, registers, objects, images
+        self.constants = constants
         self.axes, self.is_relaxed = axes, is_relaxed
         self.is_conditional = False
         self.made = 0
+        self._together: tuple[Numbers, list[tuple[str, str]]] | None = None
 
     def held(self, type_: Type, text: str) -> str:
         """Returns the name of a number that is computed as a text says."""
@@ -252,8 +259,12 @@ class Values:
         given = [self.of(argument) for argument in node.arguments]
         if node.function in WHOLE:
             return self.each(node.type, self._of_whole(node, given))
+        if node.function in ("sincos.0", "sincos.1"):
+            return self._sine_or_cosine(node, given[0])
         if name not in KNOWN or any(element_of(each.type) == HALF for each in node.arguments):
             raise SourceError(f"the built-in function {node.function} has no form in CUDA C++")
+        if (known := self._known(node)) is not None:
+            return [known]
         width = width_of(node.type)
         given = _alike(given, width)
         if node.function == "select" and isinstance(node.type, Vector):
@@ -265,6 +276,44 @@ class Values:
         if node.function in TESTS and isinstance(node.type, Vector):
             texts = [f"-{text}" for text in texts]
         return self.each(node.type, [f"({name_of(node.type)})({text})" for text in texts])
+
+    def _known(self, node: low.Call) -> str | None:
+        """Returns the float that a function of numbers is, as compilers of OpenCL C compute it; None for all else."""
+        if not isinstance(node.type, Scalar) or not node.type.is_float or node.function not in BUILTINS:
+            return None
+        given = [
+            self.constants.get(each.register, each) if isinstance(each, low.Read) else each for each in node.arguments
+        ]
+        numbers = [each.value for each in given if isinstance(each, low.Constant)]
+        if len(numbers) < len(given):
+            return None
+        form = function(node.function, node.type, tuple(each.type for each in given))
+        values = [
+            np.asarray([number], element_of(each.type).numpy) for number, each in zip(numbers, given, strict=True)
+        ]
+        with np.errstate(all="ignore"):
+            return literal(node.type, float(form(*values)[0]))
+
+    def _sine_or_cosine(self, node: low.Call, given: Numbers) -> Numbers:
+        """Returns the sines or cosines of numbers, which are computed together where the first of the two is asked."""
+        which = node.function == "sincos.1"
+        if self._together is not None and self._together[0] == given:
+            (_, found), self._together = self._together, None
+            return [pair[which] for pair in found]
+        found = []
+        for number in given:
+            self.made += 2
+            pair = f"v{self.made - 1}", f"v{self.made}"
+            self.emit(f"{name_of(element_of(node.type))} {', '.join(pair)};")
+            self.emit(f"cl_sincos({number}, {', '.join(pair)});")
+            found.append(pair)
+        self._together = given, found
+        return [pair[which] for pair in found]
+
+    def forget(self, names: Numbers) -> None:
+        """Notes that registers of these names are set anew."""
+        if self._together is not None and set(names) & set(self._together[0]):
+            self._together = None
 
     def _of_whole(self, node: low.Call, given: list[Numbers]) -> Numbers:
         """Returns what a function makes of all numbers of a vector."""

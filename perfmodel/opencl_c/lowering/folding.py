@@ -9,7 +9,7 @@ from functools import reduce
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.arithmetic import COMPARISONS, WHOLE, combined, number_as
-from perfmodel.opencl_c.types import BOOL, LONG, Pointer, Scalar, Type, Vector
+from perfmodel.opencl_c.types import BOOL, DOUBLE, FLOAT, LONG, Pointer, Scalar, Type, Vector, element_of
 
 INVERTED: Mapping[str, Callable[[int], int]] = {"-": operator.neg, "~": operator.invert}
 
@@ -29,7 +29,27 @@ def converted(value: low.Expression, type_: Type) -> low.Expression:
         known = number_as(value.value, element) if isinstance(element, Scalar) else None
         if known is not None:
             return low.Constant(type_, known)
-    return low.Convert(type_, value)
+    return _narrowed(value, type_) or low.Convert(type_, value)
+
+
+def _narrowed(value: low.Expression, type_: Type) -> low.Expression | None:
+    """Returns what a float of 32 bits becomes of one operation of doubles that were such floats, as compilers do it in
+    32 bits with the same result (Figueroa, When is double rounding innocuous?, 1995); None for all else."""
+    if not isinstance(value, low.Binary) or value.operator not in ("+", "-", "*", "/"):
+        return None
+    if element_of(type_) != FLOAT or element_of(value.type) != DOUBLE:
+        return None
+    left, right = _as_single(value.left, type_), _as_single(value.right, type_)
+    return None if left is None or right is None else low.Binary(type_, value.operator, left, right)
+
+
+def _as_single(value: low.Expression, type_: Type) -> low.Expression | None:
+    """Returns the float of 32 bits that a double is; None where it may be none."""
+    if isinstance(value, low.Convert) and value.operand.type == type_:
+        return value.operand
+    if isinstance(value, low.Constant) and number_as(value.value, FLOAT) == value.value:
+        return low.Constant(type_, value.value)
+    return None
 
 
 def as_bool(value: low.Expression) -> low.Expression:

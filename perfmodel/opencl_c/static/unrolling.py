@@ -244,14 +244,11 @@ class Unrolling:
         """Returns whether NVIDIA's compiler of OpenCL C to PTX leaves a loop as it is that its CUDA C++ would copy.
 
         So loops stay that sum up neighbours in an array whose first place they compute from the number of the
-        work-group, and those with ends that ids alone make different between work-items (``<=``) and that call no
-        functions.
+        work-group.
         """
         step = step_of(loop)
         if step is None or loop.unroll is not None or leaves(loop):
             return False
-        if self._ends_by_items(loop):
-            return not (self._calls(loop) or self._is_loaded(loop))
         if abs(number_added(step)) != 1 or any(True for _ in walks.loops(loop.body)):
             return False
         nodes = [node for each in walks.simple_statements(loop.body) for node in walks.accesses_of(each)]
@@ -360,10 +357,6 @@ class Unrolling:
     def _is_of(self, functions: frozenset[str], value: low.Expression | None) -> bool:
         behind = self.origins.behind([] if value is None else [value])
         return any(isinstance(each, low.WorkItem) and each.function in functions for each in behind)
-
-    def _calls(self, loop: low.Loop) -> bool:
-        done = (self.operations.of(block).values for block in walks.straights(loop.body))
-        return any(kind in LONG for values in done for kind, _ in values)
 
     def _is_moved_by_number(self, pointer: low.Expression, counter: low.Register) -> bool:
         behind = list(self.origins.behind([pointer]))

@@ -81,11 +81,15 @@ class EmulatedLaunch:
 
     @property
     def uneven(self) -> float:
-        """The standard deviation of the instructions that blocks execute, over their mean."""
+        """The standard deviation of the instructions that blocks execute, over their mean, by what blocks that follow
+        each other differ: what changes over the launch is shared out, as compute units take blocks in turn."""
         by_block = self._work.reshape(len(self.weights), -1).sum(axis=1)
         mean = float(np.average(by_block, weights=self.weights))
-        variance = float(np.average((by_block - mean) ** 2, weights=self.weights))
-        return variance**0.5 / mean if mean else 0.0
+        if not mean or len(by_block) < 2:
+            return 0.0
+        weights = self.weights[1:] + self.weights[:-1]
+        variance = float(np.average(np.diff(by_block) ** 2, weights=weights)) / 2
+        return float(variance**0.5) / mean
 
     def executions(self, tally: Tally) -> Executions:
         key = id(tally)
