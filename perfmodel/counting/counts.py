@@ -304,7 +304,8 @@ class Issue:
             the nearest memory, times all work-items.
         longest: how many times as many instructions the busiest sub-group executes as that of another work-group does,
             on average.
-        uneven: the standard deviation of the instructions of work-groups, over their mean.
+        uneven: the standard deviation of the instructions of work-groups, over their mean, by what those that follow
+            each other differ.
     """
 
     cycles: Mapping[str, float]

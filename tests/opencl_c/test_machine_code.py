@@ -435,7 +435,7 @@ def test_bytes_of_a_word_are_put_in_another_order_by_one_instruction() -> None:
 
 
 def test_loops_up_to_an_end_that_belongs_to_them_are_copied_by_both_compilers() -> None:
-    """Rows that a work-item sums up: 4 times 4 loads are under way together, as in what NVIDIA's OpenCL driver makes."""
+    """Rows that a work-item sums up: 4 times 4 loads are under way together, as in what NVIDIA's OpenCL makes."""
     if not is_installed():
         pytest.skip("NVIDIA's assembler and disassembler are not installed")
     loop = "for (int j = 0; j <= last; j++) s += x[i * 1024 + j]; y[i] = s;"
@@ -448,6 +448,20 @@ def test_loops_up_to_an_end_that_belongs_to_them_are_copied_by_both_compilers() 
         waits.append(float(feature.eval(kernel.as_machine_code())) / 4096)
     assert waits[0] == pytest.approx(1000 / 16, rel=0.1)
     assert waits[1] == pytest.approx(1000, rel=0.05)  # the source asks for it
+
+
+@pytest.mark.parametrize(("row", "copies"), [("get_global_id(0)", 4), ("get_group_id(0)", 16), ("i", 16)])
+def test_loops_along_rows_are_copied_by_the_assembler_alone_if_they_ask_for_the_item(row: str, copies: int) -> None:
+    """NVIDIA's OpenCL (driver 580.159.04) leaves the first loop as it is, and makes four copies of the others."""
+    if not is_installed():
+        pytest.skip("NVIDIA's assembler and disassembler are not installed")
+    source = (
+        "__kernel void k(__global const float *x, __global float *y, int m) { int i = get_global_id(0); float s = 0;"
+    )
+    source += f" for (int j = 0; j < m; j++) s += x[{row} * m + j]; y[i] = s; }}"
+    kernel = pm.Kernel.from_opencl(source, "k", 4096, 64, {"x": 4096 * 1000, "y": 4096}, m=1000).as_machine_code()
+    waits = float(pm.feature("f_mem_waits_global_granularity:longest").eval(kernel)) / 4096
+    assert waits == pytest.approx(1000 / copies, rel=0.1)
 
 
 def test_sine_and_cosine_of_one_number_are_computed_together() -> None:

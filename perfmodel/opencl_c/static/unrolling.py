@@ -244,7 +244,7 @@ class Unrolling:
         """Returns whether NVIDIA's compiler of OpenCL C to PTX leaves a loop as it is that its CUDA C++ would copy.
 
         So loops stay that sum up neighbours in an array whose first place they compute from the number of the
-        work-group.
+        work-group and the work-item's own.
         """
         step = step_of(loop)
         if step is None or loop.unroll is not None or leaves(loop):
@@ -268,6 +268,7 @@ class Unrolling:
             and any(isinstance(part, low.Read) and part.register is step.register for part in parts)
             and not multiplies(parts, step.register)
             and self._asks(each.pointer)
+            and self._is_of(OF_ITEMS, each.pointer)
             and (not is_scaled(parts, step.register) or not _has_rows_of_groups(parts))
             and all(r is step.register or r.parameter is not None for r in walks.registers_read(each.pointer))
             for each, parts in behind.items()
