@@ -58,8 +58,8 @@ class IssueFeature(CodeFeature):
     ``alone`` the operations, one after the other,
     that take as long as the longest work-item does alone with every load from the nearest memory, times all work-items;
     ``longest`` is how many times as many instructions the busiest sub-group executes as that of another work-group, on
-    average; ``uneven`` is the standard deviation of the instructions of work-groups, over their mean, by what those that
-    follow each other differ; ``known`` is 1 where all of this is known.
+    average; ``uneven`` is the standard deviation of the instructions of work-groups, over their mean, by what those
+    that follow each other differ; ``known`` is 1 where all of this is known.
     """
 
     quantities = QUANTITIES

@@ -1,4 +1,9 @@
-"""The built-in functions of OpenCL C as functions of CUDA C++, each what NVIDIA's OpenCL makes of it or close to it."""
+"""The built-in functions of OpenCL C as functions of CUDA C++, each what NVIDIA's OpenCL makes of it or close to it.
+
+Its functions are older than those of CUDA. So powers are exponentials of logarithms in two floats, the sum of a series
+over (m - 1) / (m + 1) and of an exponent; sines in double precision are reduced after Cody and Waite, by three parts of
+pi / 2, and go on with one of two polynomials (those of Cephes, Moshier 1989), each by itself.
+"""
 
 from __future__ import annotations
 

@@ -261,6 +261,7 @@ class _Printer:
         self.at(block.place)
         for each in block.statements:
             self.simple(each)
+        self.values.forget()
         self.depth -= 1
         self.emit("}")
 

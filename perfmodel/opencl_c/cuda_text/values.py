@@ -310,9 +310,9 @@ class Values:
         self._together = given, found
         return [pair[which] for pair in found]
 
-    def forget(self, names: Numbers) -> None:
-        """Notes that registers of these names are set anew."""
-        if self._together is not None and set(names) & set(self._together[0]):
+    def forget(self, names: Numbers | None = None) -> None:
+        """Notes that registers of these names are set anew, or that a block has ended."""
+        if self._together is not None and (names is None or set(names) & set(self._together[0])):
             self._together = None
 
     def _of_whole(self, node: low.Call, given: list[Numbers]) -> Numbers:
