@@ -244,11 +244,14 @@ class Unrolling:
         """Returns whether NVIDIA's compiler of OpenCL C to PTX leaves a loop as it is that its CUDA C++ would copy.
 
         So loops stay that sum up neighbours in an array whose first place they compute from the number of the
-        work-group and the work-item's own.
+        work-group and the work-item's own, and those that ask for such a number to see whether they have come to an end
+        that belongs to them (``k <= get_global_id(0)``).
         """
-        step = step_of(loop)
+        step, end = step_of(loop), end_of(loop)
         if step is None or loop.unroll is not None or leaves(loop):
             return False
+        if self._ends_by_items(loop) and end is not None and self._asks(end):
+            return True
         if abs(number_added(step)) != 1 or any(True for _ in walks.loops(loop.body)):
             return False
         nodes = [node for each in walks.simple_statements(loop.body) for node in walks.accesses_of(each)]
@@ -256,7 +259,6 @@ class Unrolling:
         if not all(isinstance(each, low.Load) for each in near):
             return False
         behind = {each: list(self.origins.behind([each.pointer])) for each in near}
-        end = end_of(loop)
         if (
             end is not None
             and whole_number(end) is not None
