@@ -29,6 +29,10 @@ def chromium() -> str | None:
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
+class LeftError(Exception):
+    """The page was left for another one before it answered."""
+
+
 class Page:
     """One tab of the browser."""
 
@@ -51,6 +55,8 @@ class Page:
         while True:
             answer = self._next()
             if answer.get("id") == self._number:
+                if "error" in answer and "navigated" in answer["error"]["message"]:
+                    raise LeftError(answer["error"]["message"])
                 assert "error" not in answer, f"{method}: {answer['error']}"
                 return dict(answer["result"])
 
@@ -65,8 +71,15 @@ class Page:
             time.sleep(0.02)
 
     def evaluate(self, expression: str) -> Any:
-        """Returns the value of a JavaScript expression in the page; an exception there fails the test."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        """Returns the value of a JavaScript expression in the page, the next one where this is left meanwhile; an
+        exception there fails the test."""
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+                break
+            except LeftError:
+                assert time.monotonic() < end, "no page stays"
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
