@@ -434,47 +434,6 @@ def test_bytes_of_a_word_are_put_in_another_order_by_one_instruction() -> None:
     assert pm.feature("f_op_uint32_shift").eval(form) + pm.feature("f_op_int32_shift").eval(form) == 0
 
 
-def test_loops_up_to_an_end_that_belongs_to_them_are_copied_by_both_compilers() -> None:
-    """Rows that a work-item sums up: 4 times 4 loads are under way together, as in what NVIDIA's OpenCL makes."""
-    if not is_installed():
-        pytest.skip("NVIDIA's assembler and disassembler are not installed")
-    loop = "for (int j = 0; j <= last; j++) s += x[i * 1024 + j]; y[i] = s;"
-    waits = []
-    for pragma in ("", "#pragma unroll 1\n"):
-        source = "__kernel void k(__global const float *x, __global float *y, int m) {\n int i = get_global_id(0);"
-        source += f" float s = 0; int last = i % 2 + m;\n{pragma}{loop} }}"
-        kernel = pm.Kernel.from_opencl(source, "k", 4096, 64, {"x": 4096 * 1024, "y": 4096}, m=1000)
-        feature = pm.feature("f_mem_waits_global_granularity:longest")
-        waits.append(float(feature.eval(kernel.as_machine_code())) / 4096)
-    assert waits[0] == pytest.approx(1000 / 16, rel=0.1)
-    assert waits[1] == pytest.approx(1000, rel=0.05)  # the source asks for it
-
-
-@pytest.mark.parametrize(
-    ("loop", "waits"),
-    [
-        ("for (int j = 0; j < m; j++) s += x[get_global_id(0) * m + j];", 1000 / 4),
-        ("for (int j = 0; j < m; j++) s += x[get_group_id(0) * m + j];", 1000 / 16),
-        ("for (int j = 0; j < m; j++) s += x[i * m + j];", 1000 / 16),
-        ("for (int j = 0; j <= (int)get_global_id(0); j++) s += x[j];", 4096 / 4),
-        ("for (int j = 0; j <= i; j++) s += x[j];", 4096 / 16),
-    ],
-)
-def test_loops_that_ask_for_the_item_are_copied_by_the_assembler_alone(loop: str, waits: float) -> None:
-    """So does NVIDIA's OpenCL (driver 580.159.04), which makes four copies of the others first, of which the assembler
-    makes four again."""
-    if not is_installed():
-        pytest.skip("NVIDIA's assembler and disassembler are not installed")
-    source = (
-        "__kernel void k(__global const float *x, __global float *y, int m) { int i = get_global_id(0); float s = 0;"
-    )
-    kernel = pm.Kernel.from_opencl(
-        f"{source} {loop} y[i] = s; }}", "k", 4096, 64, {"x": 4096 * 1000, "y": 4096}, m=1000
-    )
-    found = pm.feature("f_mem_waits_global_granularity:longest").eval(kernel.as_machine_code())
-    assert float(found) / 4096 == pytest.approx(waits, rel=0.1)
-
-
 def test_sine_and_cosine_of_one_number_are_computed_together() -> None:
     """One call has one reduction of the number, two have two, which NVIDIA's OpenCL does not share either."""
     arrays = {"x": np.linspace(-9, 9, ITEMS, dtype="float32"), "y": np.zeros(ITEMS, "float32")}

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-import numpy as np
-
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import lowered as low
-from perfmodel.opencl_c.builtins import BUILTINS, function
 from perfmodel.opencl_c.cuda_text.functions import KNOWN, TESTS, WHOLE
 from perfmodel.opencl_c.cuda_text.images import Images
 from perfmodel.opencl_c.cuda_text.types import literal, name_of, number_at, pieces
 from perfmodel.opencl_c.operations import power_by_products
+from perfmodel.opencl_c.static.known_numbers import Known, computed, known
 from perfmodel.opencl_c.types import BOOL, HALF, INT, Pointer, Scalar, Type, Vector, element_of, is_float, width_of
 from perfmodel.opencl_c.visitor import Dispatch
 
@@ -263,8 +261,8 @@ class Values:
             return self._sine_or_cosine(node, given[0])
         if name not in KNOWN or any(element_of(each.type) == HALF for each in node.arguments):
             raise SourceError(f"the built-in function {node.function} has no form in CUDA C++")
-        if (known := self._known(node)) is not None:
-            return [known]
+        if (number := self._known(node)) is not None:
+            return [number]
         width = width_of(node.type)
         given = _alike(given, width)
         if node.function == "select" and isinstance(node.type, Vector):
@@ -279,20 +277,14 @@ class Values:
 
     def _known(self, node: low.Call) -> str | None:
         """Returns the float that a function of numbers is, as compilers of OpenCL C compute it; None for all else."""
-        if not isinstance(node.type, Scalar) or not node.type.is_float or node.function not in BUILTINS:
+        if not isinstance(node.type, Scalar) or not node.type.is_float:
             return None
         given = [
             self.constants.get(each.register, each) if isinstance(each, low.Read) else each for each in node.arguments
         ]
-        numbers = [each.value for each in given if isinstance(each, low.Constant)]
-        if len(numbers) < len(given):
-            return None
-        form = function(node.function, node.type, tuple(each.type for each in given))
-        values = [
-            np.asarray([number], element_of(each.type).numpy) for number, each in zip(numbers, given, strict=True)
-        ]
-        with np.errstate(all="ignore"):
-            return literal(node.type, float(form(*values)[0]))
+        numbers = [known(each.value, each.type) for each in given if isinstance(each, low.Constant)]
+        found = computed(node, numbers) if len(numbers) == len(given) else None
+        return literal(node.type, found.value) if isinstance(found, Known) else None
 
     def _sine_or_cosine(self, node: low.Call, given: Numbers) -> Numbers:
         """Returns the sines or cosines of numbers, which are computed together where the first of the two is asked."""
