@@ -291,7 +291,7 @@ class Kernel(CountedKernel):
     def as_machine_code(self) -> Kernel:
         """Returns the same kernel, counted by the PTX that NVIDIA's compiler makes of it.
 
-        What a compiler unrolls, keeps in registers and moves out of loops counts as it does it; see docs/gpu-model.md.
+        What a compiler unrolls, keeps in registers and moves out of loops counts as it does it (docs/gpu-counting.md).
         It is counted by emulating work-groups, at sizes that are numbers, on the arrays that `as_observed` was given,
         else on random numbers. It is still launched as the kernel that it is. The compiler comes with the optional
         extra ``nvidia``, and needs neither a GPU nor a driver; what it can't be given (images, functions of

@@ -35,7 +35,7 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     here; that of one of NVIDIA's GPUs the code that its compiler makes of OpenCL C for a Hopper, if it can, but for
     kernels that generators made, which are counted by their source as the fit did. More than 16 sizes at once are
     counted by their source, all of them; on GPUs not where data decide on work or addresses, or the source takes too
-    long to count: there, source counts are off the most (docs/gpu-model.md).
+    long to count: there, source counts are off the most (docs/gpu-accuracy.md).
     """
     form = calibration.model.counted(kernel)
     program = kernel.program.program if isinstance(kernel.program, WithTransfers) else kernel.program

@@ -2,7 +2,7 @@
 
 The compiler to PTX writes a loop out as long as the copies stay short, and the assembler does so again with short ones.
 The numbers are those of NVIDIA's compilers for compute capability 9.0, as their PTX and machine code show them
-(docs/gpu-model.md).
+(docs/gpu-counting.md).
 """
 
 from __future__ import annotations
