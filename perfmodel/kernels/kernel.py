@@ -304,7 +304,7 @@ class Kernel(CountedKernel):
 
         Intel's driver for processors builds it for this machine and tells the line of each instruction; features such
         as ``f_core_slots`` and ``f_core_waits`` follow from these and from how often the source's statements are
-        executed, at sizes that are numbers (see docs/cpu-model.md). They are 0 where no such driver is here, or a
+        executed, at sizes that are numbers (see docs/cpu-counting.md). They are 0 where no such driver is here, or a
         kernel is not in OpenCL C. It is still launched as the kernel that it is.
         """
         return Kernel(as_core_code(self.program), self.tags, None, **self._arguments)

@@ -50,7 +50,7 @@ OF_OTHERS, OF_MACHINE_CODE = 1.45, 0.75
 counted by machine code by fewer. 90 % intervals hold 88 % of the times of 238 kernels of public repositories on two
 cores of an AMD EPYC so, and 94 % of those of 241 that are counted by machine code on an NVIDIA H100 and an H200: the
 thirteenth exam, which had been looked at, and the fourteenth, which had not (docs/gpu-accuracy.md). By machine code,
-they hold 97 % of 141 programs and 93 % of 68 public kernels on an EPYC (docs/cpu-model.md)."""
+they hold 97 % of 141 programs and 93 % of 68 public kernels on an EPYC (docs/cpu-accuracy.md)."""
 FARTHEST = 10.0
 """Elasticities beyond this are those of a sum that all but cancels; the distance is as large as it gets."""
 WORST = np.log(1e3)
