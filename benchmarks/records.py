@@ -26,8 +26,13 @@ PARTS = {"float": 4, "float2": 8, "float4": 16}
 RECORDS = {
     4: ("float",),
     8: ("float2", "float"),
+    12: ("float",),
     16: ("float4", "float2", "float"),
+    20: ("float",),
+    24: ("float2", "float"),
     32: ("float4", "float2", "float"),
+    40: ("float2",),
+    48: ("float4", "float2", "float"),
     64: ("float4", "float2", "float"),
 }
 FEW = 2**17
@@ -68,6 +73,14 @@ extern "C" __global__ void records(float *a, const float *b)
 {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     for (int k = 0; k < TIMES; k++) a[i * WORDS] += b[k];
+}
+"""
+PARTED = """
+extern "C" __global__ void records(float *a, const float *b)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    #pragma unroll
+    for (int j = 0; j < PARTS; j++) a[i * PARTS + j] = b[j * ITEMS + i] + j;
 }
 """
 ALONG = """
@@ -122,6 +135,8 @@ def kernels() -> Iterator[tuple[str, str, pm.Kernel]]:
             for type_ in types:
                 parts = n_bytes // PARTS[type_]
                 for order, place in PLACES.items():
+                    if "anywhere" in order and ARRAY % n_bytes:
+                        continue
                     text = SOURCE.replace("ACCESS", statement).replace("PLACE", place).replace("TYPE", type_)
                     text = text.replace("ALL", SUMS[type_])
                     text = text.replace("RECORDS", f"{ARRAY // n_bytes}u").replace("PARTS", str(parts))
@@ -140,6 +155,10 @@ def kernels() -> Iterator[tuple[str, str, pm.Kernel]]:
         text = ADDED.replace("TIMES", str(TIMES)).replace("WORDS", str(words))
         kernel = pm.Kernel.from_cuda(text, "records", FEW // GROUP, GROUP, {"a": FEW * words, "b": TIMES})
         yield f"add {TIMES} numbers to 4 of {4 * words} bytes", "side by side, cached", kernel
+    for parts in (2, 3, 4, 6, 8):
+        text = PARTED.replace("PARTS", str(parts)).replace("ITEMS", str(ITEMS))
+        kernel = pm.Kernel.from_cuda(text, "records", ITEMS // GROUP, GROUP, {"a": ITEMS * parts, "b": ITEMS * parts})
+        yield f"store {4 * parts} bytes as {parts} of float, a load before each", "side by side", kernel
     for type_, n_bytes in PARTS.items():
         for items, megabytes in LONG.items():
             for length in (size * 2**20 // (items * n_bytes) for size in megabytes):

@@ -4,8 +4,10 @@
         --store docs/results/updates-nvidia-h100-80gb-hbm3-37441e/measurements.sqlite.xz
 
 Each work-item of a kernel in CUDA updates eight places that a hash chooses, in global memory, or in the local memory of
-its work-group of 256. Times come from the store; kernels that it lacks are measured if the device is here. These show
-what `perfmodel.counting.atomics` says of operations; they join no fit.
+its work-group of 256. In kernels of two places, one work-item of each sub-group adds to one of them; they show which
+bytes the parts of the second-level cache have (`perfmodel.counting.contention.parts_of`). Kernels of letters add to 256
+counters as text does, where few letters are most. Times come from the store; kernels that it lacks are measured if the
+device is here. All show what `perfmodel.counting.atomics` says of operations; they join no fit.
 """
 
 from __future__ import annotations
@@ -48,6 +50,30 @@ extern "C" __global__ void updates(TYPE *counters, unsigned mask, unsigned m, in
     AFTER
 }
 """
+APART = (0, 32, 128, 256, 512, 768, 1024, 4096)
+"""Two places lie so many bytes apart."""
+OF_TWO = """
+extern "C" __global__ void of_two(int *counters, unsigned apart, unsigned m)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    int *p = counters + (i / 32 & 1) * apart;
+    if (i % 32 == 0)
+        for (unsigned k = 0; k < m; k++) atomicAdd(p, 1);
+}
+"""
+LETTERS = "eeeeeeetttttaaaaaooooonnnniiiisssshhhhrrrddllccuumwfgyp" + 9 * " "
+"""Text has these 64 letters about as often as they stand here."""
+OF_LETTERS = """
+__constant__ char letters[65] = "LETTERS";
+extern "C" __global__ void of_letters(int *counters, unsigned m)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (unsigned k = 0; k < m; k++) {
+        unsigned h = (i * m + k) * 2654435761u;
+        atomicAdd(counters + letters[(h ^ (h >> 15)) & 63], 1);
+    }
+}
+""".replace("LETTERS", LETTERS)
 SHARED = """extern __shared__ TYPE own[];
     for (unsigned j = threadIdx.x; j <= mask; j += blockDim.x) own[j] = 0;
     __syncthreads();"""
@@ -83,14 +109,29 @@ def kernels() -> Iterator[tuple[str, str, int, pm.Kernel]]:
                 )
 
 
+def kernels_of_two() -> list[pm.Kernel]:
+    """Returns a kernel for each distance of two places."""
+    groups, arrays = ITEMS // GROUP, {"counters": max(APART) // BYTES["int"] + 1}
+    return [
+        pm.Kernel.from_cuda(OF_TWO, "of_two", groups, GROUP, arrays, apart=each // BYTES["int"], m=TIMES)
+        for each in APART
+    ]
+
+
 def main() -> None:
-    found = list(kernels())
-    times = compared([kernel for *_, kernel in found], "what atomics of each kind take, measured and predicted")
+    found, two = list(kernels()), kernels_of_two()
+    made = [kernel for *_, kernel in found]
+    letters = pm.Kernel.from_cuda(OF_LETTERS, "of_letters", ITEMS // GROUP, GROUP, {"counters": 256}, m=TIMES)
+    times = compared([*made, *two, letters], "what atomics of each kind take, measured and predicted")
+    titles = [(operation, memory, str(places)) for operation, memory, places, _ in found]
+    titles += [("sum", "global", f"2, {apart} bytes apart") for apart in APART]
+    titles += [("sum", "global", "256, by letters")]
+    updates = [TIMES * (ITEMS_OF_LOOPS if "loop" in operation else ITEMS) for operation, *_ in found]
+    updates += [TIMES * ITEMS // 32] * len(two) + [TIMES * ITEMS]
     lines = []
-    for (operation, memory, places, _), took, said in zip(found, times.measured, times.predicted, strict=True):
-        updates = TIMES * (ITEMS_OF_LOOPS if "loop" in operation else ITEMS)
-        each = [f"{1e12 * time / updates:.3g}" for time in (took, said)]
-        lines.append([operation, memory, str(places), *each, f"{said / took:.2f}"])
+    for title, number, took, said in zip(titles, updates, times.measured, times.predicted, strict=True):
+        each = [f"{1e12 * time / number:.3g}" for time in (took, said)]
+        lines.append([*title, *each, f"{said / took:.2f}"])
     print(f"{times.device}, picoseconds for each update\n")
     print(grid(["update", "memory", "places", "measured", "predicted", "ratio"], lines))
 

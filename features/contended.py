@@ -28,6 +28,9 @@ def share_of(access: AccessCount, size: int, touched: Floats) -> Floats:
     """Returns the part of an access that goes to one of the blocks of so many bytes, of which so many are touched."""
     if access.contention is not None:
         return np.asarray(between_sizes(access.contention.shares, size))
+    strides = (access.local_strides, access.group_strides, access.loop_strides)
+    if all(step is not None and step.is_zero for steps in strides for step in steps.values()):  # at one place
+        return np.asarray(1.0)
     return 1.0 / np.maximum(touched / size, 1.0)
 
 

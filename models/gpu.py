@@ -103,10 +103,12 @@ OF_ONE = 0.53
 each sector that one of them has alone, or that is filled in part again and again; measured by `benchmarks.records`, as
 no generator stores records by words, or adds to numbers in memory."""
 STORED_ALONE = f"""\
-{NOT_JOINED} * max(2 * {STORED_SECTORS} - f_mem_access_global_store,
-                 min({STORED_AGAIN}, 2 * {STORED_SECTORS} - f_mem_bytes_global_store / 16), 0)"""
+max({NOT_JOINED} * max(2 * {STORED_SECTORS} - f_mem_access_global_store,
+                     min({STORED_AGAIN}, 2 * {STORED_SECTORS} - f_mem_bytes_global_store / 16), 0),
+    f_mem_parted_sectors)"""
 """Sectors that one work-item of a sub-group stores to, where no more than two share one; or those that a loop stores to
-again, and leaves a part of out each time."""
+again, and leaves a part of out each time; or that are left a part of out as a load comes between the stores to a
+record."""
 
 OPEN_LINES, STEPS = 1.75, 7
 """Lines that are stored to step by step: a step finds its line lost with the chance that lines under way have among

@@ -1,4 +1,5 @@
-"""Numbers of an array are told apart by sorting them: numpy's own way, by hashing, takes up to thirty times as long."""
+"""Numbers of an array are told apart by sorting them, or by marking each where they are dense: numpy's own way, by
+hashing, takes up to thirty times as long."""
 
 from __future__ import annotations
 
@@ -10,8 +11,18 @@ from numpy.typing import NDArray
 _Kind = TypeVar("_Kind", bound=np.integer[Any])
 
 
+_DENSE = 4
+"""Numbers are dense of which there is one for so many between the least and the largest."""
+
+
 def distinct(numbers: NDArray[_Kind]) -> NDArray[_Kind]:
     """Returns the distinct ones of some whole numbers, in order."""
+    least, most = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 0)
+    if most - least < _DENSE * numbers.size:
+        is_there = np.zeros(most - least + 1, bool)
+        wide = numbers.astype(np.int64) if numbers.itemsize < 8 else numbers
+        is_there[wide - least] = True
+        return np.flatnonzero(is_there).astype(numbers.dtype) + numbers.dtype.type(least)
     ordered = np.sort(numbers, axis=None)
     is_first = np.empty(len(ordered), bool)
     is_first[:1] = True

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from perfmodel.counting.atomics import SECTOR
 
-SIZES = (SECTOR, 512)
+PART = 512
+"""So many bytes in a row of 1,024 are in one part of a second-level cache, see `parts_of`."""
+SIZES = (SECTOR, PART)
 """Blocks of so many bytes are places, beside single numbers: sectors, and what one part of a cache has."""
 MOST = 1 << 17
 """So many accesses are looked at."""
@@ -28,9 +30,9 @@ class Contention:
     Attributes:
         shares: pairs of a block's bytes and the part of all accesses that goes to one of them, were they spread evenly
             over as many: of updates, to the busiest one.
-        pairs: the chance that two of all accesses go to the same number. within: to the same one, in the block of 512
-            bytes where that is most likely.
-        blocks: the part of all accesses that each block of 512 bytes has, by its number; none where they are many.
+        pairs: the chance that two of all accesses go to the same number. within: to the same one, in the 512 bytes of
+            one part of the cache where that is most likely.
+        blocks: the part of all accesses that each such part has, by its number; none where they are many.
     """
 
     shares: tuple[tuple[int, float], ...]
@@ -44,6 +46,39 @@ class Contention:
         own, others = dict(self.blocks), dict(other.blocks)
         both = sum(part * others.get(block, 0.0) for block, part in own.items())
         return both / max(sum(part**2 for part in parts.values()) for parts in (own, others))
+
+
+def parts_of(addresses: Integers) -> Integers:
+    """Returns the number of the part of a second-level cache that has each address.
+
+    Of 1,024 bytes in a row, one part has the first and the third 256, and another the second and the fourth, measured
+    on an H200 (`benchmarks.updates`): updates of two places take half as long where these are in different parts.
+    """
+    return addresses // (2 * PART) * 2 + addresses // (PART // 2) % 2
+
+
+def in_turn(addresses: Integers, together: Integers, item: int) -> NDArray[np.bool_]:
+    """Returns which updates a sector takes one after the other: of those that a sub-group makes at once in a sector,
+    those of the number that most of them go to.
+
+    Args:
+        together: a number for each update, the same for those that are made at once.
+    """
+    order = np.lexsort((addresses, together))
+    address, at_once = addresses[order], together[order]
+    is_new = np.r_[True, (np.diff(address // item) != 0) | (np.diff(at_once) != 0)]
+    firsts = np.flatnonzero(is_new)
+    counts = np.diff(np.r_[firsts, len(order)])
+    sectors = np.flatnonzero(np.r_[True, (np.diff(address[firsts] // SECTOR) != 0) | (np.diff(at_once[firsts]) != 0)])
+    runs = np.diff(np.r_[sectors, len(firsts)])
+    most = np.repeat(np.maximum.reduceat(counts, sectors), runs)
+    busiest = np.flatnonzero(counts == most)
+    sector = np.repeat(np.arange(len(sectors)), runs)[busiest]
+    is_chosen = np.zeros(len(firsts), bool)
+    is_chosen[busiest[np.r_[True, np.diff(sector) != 0]]] = True
+    found = np.zeros(len(order), bool)
+    found[order] = np.repeat(is_chosen, counts)
+    return found
 
 
 def contention_of(addresses: Integers, groups: Integers, item: int, are_updates: bool = True) -> Contention | None:
@@ -69,15 +104,15 @@ def contention_of(addresses: Integers, groups: Integers, item: int, are_updates:
     pairs = made.sum() ** 2 - (made**2).sum()
     found = []
     for size in (item, *SIZES):
-        blocks, places = np.unique(addresses // size, return_inverse=True)
+        blocks, places = np.unique(parts_of(addresses) if size == PART else addresses // size, return_inverse=True)
         alike, busiest = _of_groups(np.split(places, starts[1:]), len(blocks))
         met = (np.bincount(places).astype(np.float64) ** 2 - alike) / pairs
         most = max(busiest - math.sqrt(busiest), 0.0) / made.sum() if are_updates else 0.0  # less what may be chance
         found.append((size, max(float(met.sum()), most)))
         if size == item:
-            within = np.bincount(np.unique(blocks * size // SIZES[-1], return_inverse=True)[1], met).max()
+            within = np.bincount(np.unique(parts_of(blocks * size), return_inverse=True)[1], met).max()
             both = float(met.sum()), float(within)
-    told = zip(blocks.tolist(), (np.bincount(places) / len(places)).tolist(), strict=True)  # those of 512 bytes
+    told = zip(blocks.tolist(), (np.bincount(places) / len(places)).tolist(), strict=True)  # those of parts
     return Contention(tuple(found), *both, blocks=tuple(told) if len(blocks) <= FEW else ())
 
 

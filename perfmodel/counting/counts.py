@@ -174,6 +174,7 @@ class AccessCount:
         update: what an atomic does.
         contention: of an atomic or store whose places data decide, how often those of different groups go to one.
         is_tried_again: whether it is made until it succeeds; the executions are then those of the first tries.
+        is_parted: whether a store to a record's field waits for what is loaded after the one to the field before.
     """
 
     space: str
@@ -209,6 +210,7 @@ class AccessCount:
     least: float = 1.0
     is_again: bool = False
     copies: tuple[int, ...] = ()
+    is_parted: bool = False
 
     @property
     def has_unknown_address(self) -> bool:

@@ -187,6 +187,11 @@ class QuasiPolynomial:
             return np.asarray(self._number, dtype=np.float64)
         return sizes.value_of(self) if isinstance(sizes, Block) else blockwise([self.value], sizes)[0]
 
+    @property
+    def is_zero(self) -> bool:
+        """True where it is plain to see that it is zero for all sizes."""
+        return not any(term.coefficient for piece in self.pieces for term in piece.terms)
+
     @cached_property
     def _number(self) -> float | None:
         """The number that it is for all sizes; None where that is not plain to see."""

@@ -22,11 +22,11 @@ ENOUGH = 0.05
 MOST_SECONDS = 0.3
 """A sample that takes longer is not followed by a larger one, with the usual budget; at the nominal speed of emulation,
 so that a kernel has the same counts however busy the machine is."""
-IN_DOUBT = 0.2
-MOST_IN_DOUBT = 0.6
+IN_DOUBT = 0.1
+MOST_IN_DOUBT = 0.8
 """The same of a sample whose relative standard error is larger than `IN_DOUBT`."""
 FEW = 4
-"""So many parts are looked at first where not all loops can be cut short, and no more if they take `MOST_SECONDS`."""
+"""So many parts are looked at first where not all loops can be cut short."""
 
 Made = TypeVar("Made")
 
@@ -50,12 +50,9 @@ def large_enough(
         can_be_cut: whether iterations of all loops may stand for others, where all of them take too long.
     """
     is_sample = isinstance(groups, str) and groups == "sample"
-    if is_sample and not can_be_cut:
-        found = emulated(FEW)
-        if nominal_s(found) >= budget * MOST_SECONDS:
-            return found
-    parts, found = SAMPLES, emulated(SAMPLES)
-    while is_sample and (error := relative_error(work_of(found))) > ENOUGH:
+    parts = FEW if is_sample and not can_be_cut else SAMPLES
+    found = emulated(parts)
+    while is_sample and ((error := relative_error(work_of(found))) > ENOUGH or parts < SAMPLES):
         if nominal_s(found) >= budget * (MOST_IN_DOUBT if error > IN_DOUBT else MOST_SECONDS):
             break
         parts, before = MORE * parts, len(work_of(found))

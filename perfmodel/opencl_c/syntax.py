@@ -169,6 +169,13 @@ class BuiltinCall(Node):
     arguments: tuple[Expression, ...]
 
 
+class Block(Node):
+    """Statements in braces, ``({ … })``, come before the expression at their end, whose value it is."""
+
+    statements: tuple[Statement, ...]
+    value: Expression
+
+
 class Assign(Node):
     """An assignment is ``target = value``."""
 
@@ -236,6 +243,7 @@ Expression: TypeAlias = (
     | Increment
     | Comma
     | CompoundLiteral
+    | Block
 )
 
 

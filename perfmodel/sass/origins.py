@@ -9,7 +9,7 @@ Instructions under a guard don't count there: short branches become such, which 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -42,22 +42,26 @@ class OriginatedBlock:
         origin: the blocks of PTX; empty where it is hardly ever executed, or holds copies of a loop's body that do what
             is left of its iterations, as all of them count where most copies are.
         copies: over which their executions are shared out.
+        written_out: the header of the loop of PTX around it of which each iteration has a copy of its own, so that none
+            is executed more often than the loop is begun; None where there is no such loop.
     """
 
     instructions: tuple[Instruction, ...]
     loop: Loop | None
     origin: Origin
     copies: int
+    written_out: int | None = None
 
 
 def originated(
-    code: Sequence[Instruction], blocks: Mapping[int, Origin], looped: Container[int]
+    code: Sequence[Instruction], blocks: Mapping[int, Origin], around: Mapping[int, tuple[int, ...]]
 ) -> list[OriginatedBlock]:
     """Returns the basic blocks of machine code in their order.
 
     Args:
         blocks: the blocks of PTX that each line of it stands in.
-        looped: those of them that lie in loops, of which alone there are copies.
+        around: the headers of the loops of PTX around those of them that lie in loops, the outermost first; of these
+            blocks alone there are copies.
     """
     basic = list(_basic_blocks(code))
     ways = _Ways(basic)
@@ -69,6 +73,7 @@ def originated(
             if each.line in blocks:
                 made[blocks[each.line]][inside[number]][each.line, each.name] += 1
     homes = {origin: _home(by_loop) for origin, by_loop in made.items()}
+    written_out = _written_out(homes, around)
     found: list[OriginatedBlock] = []
     last: dict[Loop | None, Origin] = {}
     parted: dict[int | None, Origin] = {}
@@ -93,14 +98,31 @@ def originated(
         origin = telling.most_common(1)[0][0] if telling else before
         last[loop] = origin
         parted |= {each.target: origin for each in piece if each.opcode == _PARTING}
-        is_copied = origin in homes and any(each in looped for each in origin)
+        is_copied = origin in homes and any(each in around for each in origin)
         copies = _copies(made[origin][homes[origin]]) if is_copied else 1
         is_executed = number in ways.reached and not _is_rare(piece[-1])
-        found.append(OriginatedBlock(piece, loop, origin if is_executed else NOWHERE, copies))
+        found.append(OriginatedBlock(piece, loop, origin if is_executed else NOWHERE, copies, written_out.get(origin)))
     for caller, called in ways.calls:
         for number in called:
             origin = found[number].origin | found[caller].origin
             found[number] = replace(found[number], origin=origin, copies=found[caller].copies)
+    return found
+
+
+def _written_out(
+    homes: Mapping[Origin, Loop | None], around: Mapping[int, tuple[int, ...]]
+) -> dict[Origin, int | None]:
+    """Returns the outermost loop of PTX around each single block that has no loop of machine code of its own: the block
+    is executed in the same as what lies around the loop, or in none."""
+    outside: dict[tuple[int, ...], set[Loop | None]] = defaultdict(set)
+    outside[()].add(None)
+    for origin, home in homes.items():
+        for each in origin if len(origin) == 1 else ():
+            outside[around.get(each, ())].add(home)
+    found: dict[Origin, int | None] = {}
+    for origin, home in homes.items():
+        loops = next((around.get(each, ()) for each in origin), ()) if len(origin) == 1 else ()
+        found[origin] = next((loop for depth, loop in enumerate(loops) if home in outside[loops[:depth]]), None)
     return found
 
 

@@ -90,6 +90,6 @@ def test_a_budget_is_work_at_a_nominal_speed() -> None:
     def within(budget: float) -> list[float]:
         return counted(lambda rows: cuda(rows).with_budget(budget), begin)
 
-    small, exact = within(0.01), float(begin[-1])
-    assert within(0.01) == small
+    small, exact = within(0.001), float(begin[-1])
+    assert within(0.001) == small
     assert abs(within(4)[0] - exact) < abs(small[0] - exact)

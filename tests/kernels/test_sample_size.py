@@ -78,8 +78,11 @@ def test_few_groups_have_to_do_where_they_take_long_and_loops_cannot_be_cut(
     assert parts == asked
 
 
-@pytest.mark.parametrize(("odd_one", "asked"), [(2.0, [16]), (100.0, [16, 64])])
-def test_a_mean_in_doubt_is_worth_more_time(odd_one: float, asked: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("odd_one", "can_be_cut", "asked"),
+    [(2.0, True, [16]), (100.0, True, [16, 64]), (1.0, False, [4, 16]), (100.0, False, [4, 16, 64])],
+)
+def test_a_mean_in_doubt_is_worth_more_time(odd_one: float, can_be_cut: bool, asked: list[int]) -> None:
     parts: list[int] = []
 
     def emulated(samples: int) -> int:
@@ -89,5 +92,5 @@ def test_a_mean_in_doubt_is_worth_more_time(odd_one: float, asked: list[int]) ->
     def work(samples: int) -> np.ndarray:
         return np.append(np.ones(samples - 1), odd_one)
 
-    large_enough("sample", emulated, work, lambda samples: samples * 0.025, 1.0, can_be_cut=True)
+    large_enough("sample", emulated, work, lambda samples: samples * 0.025, 1.0, can_be_cut)
     assert parts == asked

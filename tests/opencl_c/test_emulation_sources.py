@@ -28,6 +28,31 @@ def floats(*shape: int, seed: int = 0) -> NDArray[np.float32]:
     return np.random.default_rng(seed).random(shape, dtype=np.float32)
 
 
+BRACES = """
+#define SWAP(a, b) ({ float t; t = a; a = b; b = t; })
+#define LARGER(a, b) ({ __typeof__(a) x = (a); __typeof__(b) y = (b); x > y ? x : y; })
+typedef struct { float first, second; } Two;
+__kernel void k(__global float *a, __global float *most, __global int *turns) {
+  int i = get_global_id(0), n = 0;
+  if (a[2 * i] > a[2 * i + 1])
+    SWAP(a[2 * i], a[2 * i + 1]);
+  Two both = ({ Two made = {a[2 * i], a[2 * i + 1]}; made; });
+  most[i] = LARGER(both.first, LARGER(both.second, 0.5f)) + ({ float s = 0; for (int j = 0; j < i; j++) s += j; s; });
+  while (({ n++; n * n; }) < i) ;
+  turns[i] = n;
+}"""
+
+
+def test_statements_in_braces_have_the_value_at_their_end() -> None:
+    a = floats(64)
+    found = run(BRACES, 32, 8, a=a, most=np.zeros(32, np.float32), turns=np.zeros(32, np.int32))
+    np.testing.assert_array_equal(found.array("a").reshape(-1, 2), np.sort(a.reshape(-1, 2), axis=1))
+    i = np.arange(32)
+    most = np.maximum(a.reshape(-1, 2).max(axis=1), np.float32(0.5)) + (i * (i - 1) // 2).astype(np.float32)
+    np.testing.assert_allclose(found.array("most"), most, rtol=1e-6)
+    np.testing.assert_array_equal(found.array("turns"), np.maximum(np.ceil(np.sqrt(i)), 1).astype(int))
+
+
 MATMUL = """
 #define T 8
 __kernel void k(int n, __global const float *a, __global const float *b, __global float *c) {

@@ -57,6 +57,8 @@ def shown(node: sx.Expression | sx.InitializerList | None) -> str:
             return f"({shown(node.first)}, {shown(node.second)})"
         case sx.CompoundLiteral():
             return f"({node.type}){shown(node.initial)}"
+        case sx.Block():
+            return f"({' '.join(map(outline, node.statements))} {shown(node.value)})"
         case sx.InitializerList():
             return f"{{{', '.join(f'{offset}: {shown(leaf)}' for offset, leaf in node.leaves)}}}"
 

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.in_turn import ALONE, GIVEN_BACK, exchanged_alone, updated_in_turn
+from perfmodel.basics.in_turn import (
+    ALONE,
+    GIVEN_BACK,
+    compared_in_turn,
+    exchanged_alone,
+    exchanged_in_turn,
+    updated_in_turn,
+)
 from perfmodel.opencl_c.emulation.access_handlers import Handler
 from perfmodel.opencl_c.emulation.lanes import Integers, Mask, Values
 
@@ -114,39 +121,13 @@ def _changed(operation: str, old: _Array, operands: tuple[_Array, ...]) -> _Arra
 
 
 def _in_turn(operation: str, data: _Array, places: Integers, operands: tuple[_Array, ...]) -> _Array:
-    """Groups lanes by place; sums and exchanges go at once, others a round for each lane that waits at a place."""
     order = np.argsort(places, kind="stable")
-    place = places[order]
-    starts = np.ones(len(place), bool)
-    starts[1:] = place[1:] != place[:-1]
-    first = starts.nonzero()[0]
-    run = np.cumsum(starts) - 1
-    before = np.empty(len(place), data.dtype)
-    if operation == "xchg" or (operation in ("add", "inc", "sub", "dec") and data.dtype.kind != "f"):
-        value = operands[0][order].astype(data.dtype)
-        last = np.append(first[1:], len(place)) - 1
-        if operation == "xchg":
-            before[1:] = value[:-1]
-            before[first] = data[place[first]]
-            data[place[first]] = value[last]
-        else:
-            # Whole numbers wrap around, so that differences of running sums are right whatever they reach.
-            if operation in ("sub", "dec"):
-                value = np.negative(value)
-            sums = np.cumsum(value, dtype=data.dtype)
-            before = data[place] + (sums - value) - (sums - value)[first][run]
-            data[place[first]] = before[last] + value[last]
-    elif (
-        operation in _UFUNCS
-        and (found := updated_in_turn(_UFUNCS[operation], data, place, operands[0][order])) is not None
-    ):
-        before = found
+    ordered, values = places[order], [operand[order].astype(data.dtype, copy=False) for operand in operands]
+    found = np.empty(len(places), data.dtype)
+    if operation == "xchg":
+        found[order] = exchanged_in_turn(data, ordered, *values)
+    elif operation == "cmpxchg":
+        found[order] = compared_in_turn(data, ordered, *values)
     else:
-        turn = np.arange(len(place)) - first[run]
-        by_turn = np.argsort(turn, kind="stable")
-        for part in np.split(by_turn, np.cumsum(np.bincount(turn))[:-1]):
-            old = before[part] = data[place[part]]
-            data[place[part]] = _changed(operation, old, tuple(operand[order[part]] for operand in operands))
-    result = np.empty(len(place), data.dtype)
-    result[order] = before
-    return result
+        found[order] = updated_in_turn(_UFUNCS[operation], data, ordered, *values)
+    return found

@@ -44,7 +44,7 @@ def _is_of_values(call: syn.BuiltinCall) -> bool:
 def has_effects(expression: syn.Expression) -> bool:
     """Returns whether evaluating an expression changes anything."""
     return any(
-        isinstance(part, syn.Assign | syn.CompoundAssign | syn.Increment | syn.Call)
+        isinstance(part, syn.Assign | syn.CompoundAssign | syn.Increment | syn.Call | syn.Block)
         or (isinstance(part, syn.BuiltinCall) and part.name.startswith(("atom", "v", "write_image")))
         for part in walk(expression)
     )

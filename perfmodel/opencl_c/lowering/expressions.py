@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from perfmodel.basics.errors import SourceError
@@ -32,6 +32,7 @@ class Expressions:
 
     Args:
         inlined: emits a called function in place, and returns where its result is.
+        statements: emits statements: those in the braces of an expression.
         builtin: lowers the call of a built-in function, and returns its value, which need not be one if nobody wants
             it.
     """
@@ -40,9 +41,10 @@ class Expressions:
         self,
         out: Emission,
         inlined: Callable[[syn.Call], Storage | None],
+        statements: Callable[[Sequence[syn.Statement]], None],
         builtin: Callable[[syn.BuiltinCall, bool], low.Expression],
     ) -> None:
-        self.out, self.inlined, self.builtin = out, inlined, builtin
+        self.out, self.inlined, self.statements, self.builtin = out, inlined, statements, builtin
         self.places = LvalueEmitter(out)
 
     # --- lvalues
@@ -87,6 +89,9 @@ class Expressions:
             case syn.Comma():
                 self.effects(expression.first)
                 return self.lvalue(expression.second)
+            case syn.Block() if isinstance(expression.type, Record):
+                self.statements(expression.statements)
+                return self.lvalue(expression.value)
         raise SourceError(f"{text_of(expression)} has no address; assign it to a variable first", *expression.place)
 
     def chosen_record(self, expression: syn.Conditional) -> Lvalue:
@@ -157,6 +162,9 @@ class Expressions:
             case syn.Comma():
                 self.effects(expression.first)
                 self.effects(expression.second)
+            case syn.Block():
+                self.statements(expression.statements)
+                self.effects(expression.value)
             case syn.Convert():
                 self.effects(expression.operand)
             case syn.Call():
@@ -244,6 +252,9 @@ class Expressions:
             case syn.Comma():
                 self.effects(expression.first)
                 return self.value(expression.second)
+            case syn.Block():
+                self.statements(expression.statements)
+                return self.value(expression.value)
 
     def result_of(self, expression: syn.Call) -> low.Expression:
         result = self.inlined(expression)

@@ -67,6 +67,8 @@ def _text(expression: syn.Expression) -> str:
             return f"{_text(expression.first)}, {_text(expression.second)}"
         case syn.CompoundLiteral():
             return f"({expression.type}){{…}}"
+        case syn.Block():
+            return f"({{… {_text(expression.value)}; }})"
 
 
 def _row(expression: syn.Binary | syn.Logical) -> str:

@@ -39,7 +39,7 @@ class Lowering:
 
     def __init__(self, unit: syn.Unit) -> None:
         self.out = Emission(unit.length)
-        self.expressions = Expressions(self.out, self.inlined, self.builtin)
+        self.expressions = Expressions(self.out, self.inlined, self.statements, self.builtin)
         self.builtins = BuiltinCalls(self.out, self.expressions)
         self.addressed = addressed_variables(unit)
         self.takes_constants = unit.takes_constants

@@ -26,6 +26,7 @@ class Statements:
         self.context, self.expressions, self.unrolls = context, expressions, unrolls
         self.readers: dict[int, Callable[[Item], list[sx.Statement]]] = {
             ct.KIND.COMPOUND_STMT: lambda item: [self.compound(item)],
+            ct.KIND.StmtExpr: lambda item: [self.compound(item.children[0])],  # whose value nobody wants
             ct.KIND.DECL_STMT: self.declarations,
             ct.KIND.NULL_STMT: lambda _: [],
             ct.KIND.IF_STMT: self.branch,
@@ -39,6 +40,7 @@ class Statements:
             ct.KIND.LABEL_STMT: self.label,
             ct.KIND.GOTO_STMT: self.goto,
         }
+        expressions.readers[ct.KIND.StmtExpr] = self.block
 
     def read(self, item: Item) -> list[sx.Statement]:
         """Returns the statements that an item stands for: none of ``;``, several of ``int i, j;``."""
@@ -61,6 +63,15 @@ class Statements:
 
     def compound(self, item: Item) -> sx.Compound:
         return sx.Compound(self.all(item.children), self.context.place(item))
+
+    def block(self, item: Item) -> sx.Block:
+        """Reads statements in braces as an expression."""
+        context = self.context
+        *before, last = item.children[0].children or [item]
+        if last.kind not in ct.EXPRESSIONS or last is item:
+            raise context.fault("statements in braces have no value at their end; write an expression there", item)
+        statements = self.all(before)
+        return sx.Block(context.type(item), context.place(item), statements, self.expressions.read(last))
 
     def all(self, items: list[Item]) -> tuple[sx.Statement, ...]:
         return tuple(statement for item in items for statement in self.read(item))

@@ -19,6 +19,7 @@ class Steps:
         parts = parts_of(loop)
         self._set = origins.setting(parts)
         self._set_always = origins.setting(walks.always(parts))
+        self._known: dict[tuple[low.Register, int], int | None] = {}  # by how deep a register was met
 
     def of(self, value: low.Expression, depth: int = 0) -> int | None:
         """Returns by what number a value (an address: in bytes) grows in each iteration; None if that is not known."""
@@ -42,8 +43,10 @@ class Steps:
         value = self._given(register)
         if value is None or depth == _DEEPEST:
             return None
-        moved = self._beyond(value, register)
-        return self.of(value, depth + 1) if moved is None else moved
+        if (register, depth) not in self._known:  # else ways that part and meet again would be gone through many times
+            moved = self._beyond(value, register)
+            self._known[register, depth] = self.of(value, depth + 1) if moved is None else moved
+        return self._known[register, depth]
 
     def _given(self, register: low.Register) -> low.Expression | None:
         """Returns what every iteration gives a register, once."""

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from perfmodel.basics.distinct import distinct, distinct_in_rows
 from perfmodel.counting.atomics import Update, bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
-from perfmodel.counting.contention import Contention, contention_of
+from perfmodel.counting.contention import Contention, contention_of, in_turn
 from perfmodel.ptx.counting.regions import Region, hull, joined, region, repeated, union
-from perfmodel.ptx.emulation.lanes import Lanes, Mask
+from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
 
 Array = NDArray[np.int64]
@@ -209,8 +209,12 @@ class AccessAddresses:
         if are_repeated:
             executions = list(self._first_of(executions))
         addresses = np.concatenate([own for _, own in executions])
-        blocks = self.lanes.block_of[np.concatenate([mask.index for mask, _ in executions])]
-        return contention_of(addresses, blocks, item, are_updates)
+        index = np.concatenate([mask.index for mask, _ in executions])
+        if are_updates and not are_repeated:
+            number = np.repeat(np.arange(len(executions)), [len(own) for _, own in executions])
+            waiting = in_turn(addresses, number * self.lanes.total + index // WARP, item)
+            addresses, index = addresses[waiting], index[waiting]
+        return contention_of(addresses, self.lanes.block_of[index], item, are_updates)
 
     def _first_of(self, executions: Sequence[tuple[Mask, Array]]) -> Iterator[tuple[Mask, Array]]:
         """Yields the executions in which some lanes go elsewhere than the last time."""

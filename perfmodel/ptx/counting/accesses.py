@@ -20,6 +20,7 @@ from perfmodel.ptx.counting.counted_access import CountedAccess
 from perfmodel.ptx.counting.executions import added, constant, is_partly
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.operations import Purposes
+from perfmodel.ptx.counting.parted_stores import parted_stores
 from perfmodel.ptx.counting.reaches import Reaches
 from perfmodel.ptx.counting.regions import bytes_over_grid, shape_of
 from perfmodel.ptx.counting.unrolling import Unrolling
@@ -92,6 +93,10 @@ class AccessCounter:
         arrays: dict[object, str] = {each.instruction: each.name for each in self.found}
         return Unrolling(self.code, self._purposes, arrays)
 
+    @cached_property
+    def _parted(self) -> frozenset[Instruction]:
+        return parted_stores(self.code, self.found)
+
     def counts(self) -> Iterator[AccessCount]:
         """Yields accesses; those that a compiler made of one place in the source, as by unrolling, are one."""
         merged: dict[Any, list[tuple[CountedAccess, AccessCount]]] = {}
@@ -144,6 +149,7 @@ class AccessCounter:
             level=level,
             depth=min(depths),
             is_again=all(count.is_again for _, count in same),
+            is_parted=any(count.is_parted for _, count in same),
             reach=max((count.reach for _, count in same if count.reach is not None), default=None),
             touched=_mean_blocks([(count.executions, count.touched) for _, count in same]),
             passes=_mean([(count.executions, count.passes) for _, count in same]),
@@ -219,6 +225,7 @@ class AccessCounter:
             level=wait.level,
             depth=wait.depth,
             is_again=wait.is_again,
+            is_parted=instruction in self._parted,
         )
 
     @staticmethod

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from perfmodel.counting.counts import Issue, KernelCounts
+from perfmodel.ptx.control_flow import ControlFlow
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.spills import Executed, with_spilled_registers
 from perfmodel.sass.loops import Loop
@@ -64,9 +65,12 @@ def as_assembled(counts: KernelCounts, launch: EmulatedLaunch, code: Sequence[In
     for block in launch.code.flow.blocks:
         for each in (*block.instructions, *filter(None, [block.ending])):
             lines[each.line].add(block.number)
-    looped = frozenset(number for loop in launch.code.flow.loops for number in loop.blocks)
-    blocks = originated(code, {line: frozenset(numbers) for line, numbers in lines.items()}, looped)
-    by_all, by_busiest = (list(_executed(blocks, times)) for times in (launch.by_subgroups, launch.by_busiest))
+    flow = launch.code.flow
+    around = {
+        number: tuple(each.header for each in flow.around(number)) for loop in flow.loops for number in loop.blocks
+    }
+    blocks = originated(code, {line: frozenset(numbers) for line, numbers in lines.items()}, around)
+    by_all, by_busiest = (list(_executed(blocks, flow, times)) for times in (launch.by_subgroups, launch.by_busiest))
     counts = with_spilled_registers(counts, launch, by_all, by_busiest)
     alone = _alone(by_busiest)
     factors = {}
@@ -96,11 +100,19 @@ def _waits(counts: KernelCounts, space: str) -> float:
     return sum(most.values())
 
 
-def _executed(blocks: Sequence[OriginatedBlock], executions: Callable[[int], float]) -> Iterator[Executed]:
+def _executed(
+    blocks: Sequence[OriginatedBlock], flow: ControlFlow, executions: Callable[[int], float]
+) -> Iterator[Executed]:
     """Yields blocks with how often each is executed, by how often the blocks of PTX are."""
     known = cache(executions)
+    inside = {loop.header: loop.blocks for loop in flow.loops}
     for block in blocks:
-        yield block, sum(known(number) for number in block.origin) / block.copies
+        times = sum(known(number) for number in block.origin) / block.copies
+        if block.written_out is not None:
+            before = flow.predecessors[block.written_out]
+            begun = sum(known(number) for number in before if number not in inside[block.written_out])
+            times = min(times, begun)
+        yield block, times
 
 
 def _fetched(executed: Iterable[Executed]) -> float:

@@ -21,6 +21,7 @@ from perfmodel.ptx.counting.blocks_alike import fullest
 from perfmodel.ptx.counting.chains import chains_of
 from perfmodel.ptx.counting.executions import added, constant
 from perfmodel.ptx.counting.footprints import FootprintCounter
+from perfmodel.ptx.counting.hot_places import bytes_in_use
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes
 from perfmodel.ptx.counting.three_inputs import joined_by_three
@@ -166,16 +167,21 @@ class _Counter:
             )
 
     def scratch(self) -> Iterator[tuple[str, int]]:
-        """Yields what of the arrays in local memory threads use, as far as emulated ones show it: caches hold no more.
+        """Yields what of the arrays in local memory threads use, as far as emulated ones show it: caches hold no more,
+        and where data decide on places, mostly those that many ask for.
 
         Of places that data decide on, those of few executions are not all, nor are those of some iterations.
         """
         used = [each for each in self.accesses.found if each.space == "scratch"]
         if used:
             declared, block = self.declared("local"), fullest(self.launch, used)
-            touched = touched_by([each.addresses for each in used], block).bytes
-            is_all = all(_is_at_all(each.addresses, block) for each in used)
-            yield "scratch", min(touched, declared) if is_all else declared
+            addresses = [each.addresses for each in used]
+            is_all = all(_is_at_all(each, block) for each in addresses)
+            n_bytes = min(touched_by(addresses, block).bytes, declared) if is_all else declared
+            loads = [each.addresses for each in used if each.direction == "load"]
+            if any(each.noted.scattered for each in loads):
+                n_bytes = round(bytes_in_use(loads, n_bytes, self.launch.width))
+            yield "scratch", n_bytes
 
     def declared(self, space: str) -> int:
         """Returns the bytes of the variables that the text declares in a space."""

@@ -12,6 +12,8 @@ from perfmodel.basics.distinct import distinct
 from perfmodel.counting.counts import LINE_BYTES
 
 MOST_INTERVALS = 1 << 20
+DENSE = 4
+"""Intervals are dense with at most so many bytes for each of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +30,10 @@ class Region:
     @property
     def span(self) -> int:
         return int(self.ends[-1] - self.starts[0]) if len(self.starts) else 0
+
+    def is_around(self, other: Region) -> bool:
+        """Returns whether another region lies between this one's ends."""
+        return bool(self.starts[0] <= other.starts[0] and other.ends[-1] <= self.ends[-1])
 
     def blocks(self, size: int) -> int:
         """Returns how many aligned blocks of so many bytes have a byte of it."""
@@ -51,6 +57,9 @@ def region(starts: NDArray[np.int64], n_bytes: int) -> Region:
 
 def union(regions: Iterable[Region]) -> Region:
     known = [each for each in regions if len(each.starts)]
+    whole = max((each for each in known if len(each.starts) == 1), key=lambda each: each.bytes, default=None)
+    if whole is not None:
+        known = [whole, *(each for each in known if not whole.is_around(each))]
     if len(known) == 1:
         return known[0]
     starts, ends = ([each.starts for each in known], [each.ends for each in known])
@@ -61,9 +70,17 @@ def joined(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Region:
     """Returns what some intervals hold together.
 
     With starts and ends each in their own order, no byte lies between the k-th end and the start behind it where that
-    is larger, as k intervals begin up to there, and as many have ended.
+    is larger, as k intervals begin up to there, and as many have ended. Where there are about as many as bytes, it is
+    sooner to see of each byte how many have begun and not ended.
     """
-    return _of_ordered(np.sort(starts), np.sort(ends))
+    first = int(starts.min())
+    span = int(ends.max()) - first
+    if span > DENSE * len(starts):
+        return _of_ordered(np.sort(starts), np.sort(ends))
+    begun, ended = (np.bincount(edges - first, minlength=span + 1) for edges in (starts, ends))
+    is_inside = np.cumsum(begun - ended) > 0
+    edges = first + np.flatnonzero(np.diff(is_inside, prepend=False))
+    return Region(edges[::2], edges[1::2])
 
 
 def _of_ordered(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Region:

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.in_turn import ALONE, exchanged_alone, updated_in_turn
+from perfmodel.basics.in_turn import (
+    ALONE,
+    compared_in_turn,
+    exchanged_alone,
+    exchanged_in_turn,
+    in_rounds,
+    updated_in_turn,
+)
 from perfmodel.ptx.emulation.narrow_floats import decoded, encoded
 from perfmodel.ptx.types import Type
 
@@ -22,12 +29,11 @@ _AT_ONCE: dict[str, Any] = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }
-_UPDATES: dict[str, Update] = {
-    **_AT_ONCE,
-    "exch": lambda old, b, c: b,
-    "inc": lambda old, b, c: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)),
-    "dec": lambda old, b, c: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)),
+_AROUND: dict[str, Update] = {
+    "inc": lambda old, b: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)),
+    "dec": lambda old, b: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)),
 }
+"""Counters that begin again behind their last number."""
 
 
 def changed(
@@ -57,57 +63,15 @@ def update(
         return exchanged_alone(cells, places, b, c)
     found = np.empty(places.shape, cells.dtype)
     order = np.argsort(places, kind="stable")
-    ordered = places[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    lengths = np.diff(np.r_[starts, len(ordered)])
-    if operation == "add" and cells.dtype.kind in "iu":
-        sums = np.cumsum(b[order], dtype=cells.dtype)
-        before = sums - b[order]
-        before = before - np.repeat(before[starts], lengths)
-        found[order] = before + np.repeat(cells[ordered[starts]], lengths)
-        np.add.at(cells, places, b)
-        return found
+    places, b, c = places[order], b[order], c[order]
     if operation == "cas":
-        found[order] = _exchanged(cells, ordered, b[order], c[order])
-        return found
-    if operation in _AT_ONCE:
-        in_turn = updated_in_turn(_AT_ONCE[operation], cells, ordered, b[order])
-        if in_turn is not None:
-            found[order] = in_turn
-            return found
-    change = _UPDATES[operation]
-    rank = np.arange(len(ordered)) - np.repeat(starts, lengths)
-    by_rank = np.argsort(rank, kind="stable")
-    ends = np.cumsum(np.bincount(rank))
-    begin = 0
-    for end in ends.tolist():
-        now = order[by_rank[begin:end]]
-        at = places[now]
-        old = cells[at]
-        found[now] = old
-        cells[at] = change(old, b[now]) if operation in _AT_ONCE else change(old, b[now], c[now])
-        begin = end
-    return found
-
-
-def _exchanged(cells: NDArray[Any], places: NDArray[np.int64], expected: Any, new: Any) -> NDArray[Any]:
-    """Puts new numbers where the expected ones are found, and returns what is found.
-
-    As many threads wait at one place, and one of them finds what it expects, all up to the next such one are done at
-    once.
-
-    Args:
-        places: in ascending order.
-    """
-    cell, group = np.unique(places, return_inverse=True)
-    found = np.empty(places.shape, cells.dtype)
-    left = np.arange(len(places))
-    while len(left):
-        found[left] = cells[places[left]]
-        met = left[expected[left] == found[left]]
-        groups, first = np.unique(group[met], return_index=True)
-        cells[cell[groups]] = new[met[first]]
-        last = np.full(len(cell), len(places))
-        last[groups] = met[first]
-        left = left[left > last[group[left]]]
+        found[order] = compared_in_turn(cells, places, b, c)
+    elif operation == "exch":
+        found[order] = exchanged_in_turn(cells, places, b)
+    elif operation in _AT_ONCE:
+        found[order] = updated_in_turn(_AT_ONCE[operation], cells, places, b.astype(cells.dtype, copy=False))
+    else:
+        for now in in_rounds(places):
+            old = found[order[now]] = cells[places[now]]
+            cells[places[now]] = _AROUND[operation](old, b[now])
     return found

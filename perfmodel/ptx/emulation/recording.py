@@ -118,6 +118,8 @@ class Addresses:
     _kept: int = 0
     along: Any = None
     _laid: Any = None
+    _seen: Any = None
+    _looked_through: int = 0
 
     def add(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Notes one execution, with the address of each lane that takes part, in bytes from the array's start.
@@ -192,9 +194,7 @@ class Addresses:
         addresses = full
         layout, laid = self.layout, self._laid
         if layout is None:
-            layout, laid = self.along.copy(), np.zeros(lanes.per_block, bool)
-            for before, _ in self.rows:
-                laid |= before.active.reshape(active.shape).any(axis=0)
+            layout, laid = self.along.copy(), self._seen_lanes()
         is_new = False
         if not laid.any():
             widest = int(active.sum(axis=1).argmax())
@@ -208,6 +208,15 @@ class Addresses:
             laid, is_new = laid | new, True
         self.layout, self._laid, self.along = layout, laid, layout
         return is_new
+
+    def _seen_lanes(self) -> NDArray[np.bool_]:
+        """Returns which lanes of any block took part in executions at regular addresses."""
+        if self._seen is None:
+            self._seen = np.zeros(self.lanes.per_block, bool)
+        for mask, _ in self.rows[self._looked_through :]:
+            self._seen |= mask.active.reshape(self.lanes.count, -1).any(axis=0)
+        self._looked_through = len(self.rows)
+        return np.array(self._seen)
 
     def _rest(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
         taking, first, blocks = mask.firsts

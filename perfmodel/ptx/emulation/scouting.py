@@ -43,7 +43,7 @@ MOST_THREADS = 3 * 2**19
 """So many threads are looked at with the usual budget, which takes a second."""
 MOST_STEPS = 2_000
 """Chunks that execute more basic blocks are given up."""
-MOST_SECONDS = 4.0
+MOST_SECONDS = 1.0
 """So long all of it may take with the usual budget, at the nominal speed of emulation, where threads do much before
 their loops."""
 LOAD_S = 1e-8
