@@ -22,7 +22,7 @@ def distinct(numbers: NDArray[_Kind]) -> NDArray[_Kind]:
         is_there = np.zeros(most - least + 1, bool)
         wide = numbers.astype(np.int64) if numbers.itemsize < 8 else numbers
         is_there[wide - least] = True
-        return np.flatnonzero(is_there).astype(numbers.dtype) + numbers.dtype.type(least)
+        return np.add(np.flatnonzero(is_there).astype(numbers.dtype), numbers.dtype.type(least), dtype=numbers.dtype)
     ordered = np.sort(numbers, axis=None)
     is_first = np.empty(len(ordered), bool)
     is_first[:1] = True

@@ -73,7 +73,7 @@ def originated(
             if each.line in blocks:
                 made[blocks[each.line]][inside[number]][each.line, each.name] += 1
     homes = {origin: _home(by_loop) for origin, by_loop in made.items()}
-    written_out = _written_out(homes, around)
+    written_out = _written_out(homes, made, around)
     found: list[OriginatedBlock] = []
     last: dict[Loop | None, Origin] = {}
     parted: dict[int | None, Origin] = {}
@@ -110,19 +110,22 @@ def originated(
 
 
 def _written_out(
-    homes: Mapping[Origin, Loop | None], around: Mapping[int, tuple[int, ...]]
+    homes: Mapping[Origin, Loop | None],
+    made: Mapping[Origin, Mapping[Loop | None, Counter[tuple[int, str]]]],
+    around: Mapping[int, tuple[int, ...]],
 ) -> dict[Origin, int | None]:
     """Returns the outermost loop of PTX around each single block that has no loop of machine code of its own: the block
-    is executed in the same as what lies around the loop, or in none."""
-    outside: dict[tuple[int, ...], set[Loop | None]] = defaultdict(set)
-    outside[()].add(None)
+    is executed in the same as most of what lies around the loop, or in none."""
+    beside: dict[tuple[int, ...], Counter[Loop | None]] = defaultdict(Counter)
     for origin, home in homes.items():
         for each in origin if len(origin) == 1 else ():
-            outside[around.get(each, ())].add(home)
+            beside[around.get(each, ())][home] += made[origin][home].total()
+    mostly = {loops: found.most_common(1)[0][0] for loops, found in beside.items()} | {(): None}
     found: dict[Origin, int | None] = {}
     for origin, home in homes.items():
         loops = next((around.get(each, ()) for each in origin), ()) if len(origin) == 1 else ()
-        found[origin] = next((loop for depth, loop in enumerate(loops) if home in outside[loops[:depth]]), None)
+        levels = ((loop, loops[:depth]) for depth, loop in enumerate(loops))
+        found[origin] = next((loop for loop, outer in levels if outer in mostly and mostly[outer] is home), None)
     return found
 
 

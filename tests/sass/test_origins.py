@@ -237,3 +237,15 @@ def test_a_loop_within_another_that_is_written_out_has_no_loop_of_its_own() -> N
     for text, expected in ((written, {0: None, 1: None, 2: 2}), (within, {0: None, 1: None, 2: None})):
         blocks = originated(code(text), BLOCKS, around)
         assert {number: each.written_out for each in blocks for number in each.origin} == expected
+
+
+def test_what_stands_before_a_loop_and_is_computed_in_it_makes_it_no_loop_that_is_written_out() -> None:
+    text = """
+        10 LDG
+        1 IADD3
+        2 IADD3
+        11 FADD
+        13 @P0 BRA 0
+        22 EXIT
+    """
+    assert [each.written_out for each in originated(code(text), BLOCKS, {1: (1,)})] == [None, None]
