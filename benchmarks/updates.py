@@ -7,11 +7,12 @@ Each work-item of a kernel in CUDA updates eight places that a hash chooses, in 
 its work-group of 256. In kernels of two places, one work-item of each sub-group adds to one of them; they show which
 bytes the parts of the second-level cache have (`perfmodel.counting.contention.parts_of`). Kernels of letters add to 256
 counters as text does, where few letters are most. Times come from the store; kernels that it lacks are measured if the
-device is here. All show what `perfmodel.counting.atomics` says of operations; they join no fit.
+device is here, and left out if not. All show what `perfmodel.counting.atomics` says of operations; they join no fit.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import perfmodel as pm
@@ -130,6 +131,8 @@ def main() -> None:
     updates += [TIMES * ITEMS // 32] * len(two) + [TIMES * ITEMS]
     lines = []
     for title, number, took, said in zip(titles, updates, times.measured, times.predicted, strict=True):
+        if math.isnan(took):
+            continue
         each = [f"{1e12 * time / number:.3g}" for time in (took, said)]
         lines.append([*title, *each, f"{said / took:.2f}"])
     print(f"{times.device}, picoseconds for each update\n")

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from perfmodel.basics.distinct import distinct, distinct_in_rows
 from perfmodel.counting.atomics import Update, bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
-from perfmodel.counting.contention import Contention, contention_of, in_turn
 from perfmodel.ptx.counting.regions import Region, hull, joined, region, repeated, union
-from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
+from perfmodel.ptx.emulation.lanes import Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
 
 Array = NDArray[np.int64]
@@ -197,33 +196,6 @@ class AccessAddresses:
 
         return self._mean(width, size, asked)
 
-    def contention(self, item: int, are_updates: bool = True, are_repeated: bool = False) -> Contention | None:
-        """Returns how often threads of different blocks meet at numbers of so many bytes.
-
-        Of updates that are repeated until they succeed, those that are made again are left out: they are of those who
-        met before.
-        """
-        executions = self.noted.scattered or self._looked_at
-        if self.lanes.count < 2 or not executions:
-            return None
-        if are_repeated:
-            executions = list(self._first_of(executions))
-        addresses = np.concatenate([own for _, own in executions])
-        index = np.concatenate([mask.index for mask, _ in executions])
-        if are_updates and not are_repeated:
-            number = np.repeat(np.arange(len(executions)), [len(own) for _, own in executions])
-            waiting = in_turn(addresses, number * self.lanes.total + index // WARP, item)
-            addresses, index = addresses[waiting], index[waiting]
-        return contention_of(addresses, self.lanes.block_of[index], item, are_updates)
-
-    def _first_of(self, executions: Sequence[tuple[Mask, Array]]) -> Iterator[tuple[Mask, Array]]:
-        """Yields the executions in which some lanes go elsewhere than the last time."""
-        last = np.full(self.lanes.total, NOWHERE)
-        for mask, own in executions:
-            if (last[mask.index] != own).any():
-                yield mask, own
-            last[mask.index] = own
-
     def _mean(
         self,
         width: int,
@@ -254,7 +226,7 @@ class AccessAddresses:
             patterns: Counter[bytes] = Counter()
             others: list[Array] = []
             known: Mask | None = None
-            for mask, addresses in self._looked_at:
+            for mask, addresses in self.looked_at:
                 if mask is not known:
                     known = mask
                     starts = np.flatnonzero(np.diff(_subgroups(self.lanes, mask, width), prepend=-1))
@@ -276,7 +248,7 @@ class AccessAddresses:
         return self._known_patterns[key]
 
     @cached_property
-    def _looked_at(self) -> list[tuple[Mask, Array]]:
+    def looked_at(self) -> list[tuple[Mask, Array]]:
         """The executions that are looked at for transactions and bank conflicts."""
         return self.executions_at(MOST_LOOKED_AT)
 
@@ -286,7 +258,7 @@ class AccessAddresses:
 
     def residue(self, size: int) -> int | None:
         """Returns the remainder of all addresses when divided by so many bytes; None where it differs."""
-        executions = self._looked_at
+        executions = self.looked_at
         found = distinct(np.concatenate([addresses % size for _, addresses in executions])) if executions else [0, 0]
         return int(found[0]) if len(found) == 1 else None
 

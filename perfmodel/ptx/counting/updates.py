@@ -13,6 +13,7 @@ from perfmodel.ptx.control_flow import ControlFlow, Loop
 from perfmodel.ptx.counting.counted_access import CountedAccess
 from perfmodel.ptx.counting.executions import added
 from perfmodel.ptx.counting.launch import EmulatedLaunch
+from perfmodel.ptx.counting.meetings import contention
 from perfmodel.ptx.dataflow import address_of, read, written
 from perfmodel.ptx.syntax import Instruction, Register, Special
 
@@ -48,7 +49,8 @@ class Updates:
     def contention(self, access: CountedAccess, dtype: str) -> Contention | None:
         """Returns how often the atomics, or the stores, of different work-groups go to one place."""
         is_counter, is_repeated = access.direction == "atomic", access.instruction in self.retries
-        return access.addresses.contention(np.dtype(dtype).itemsize, is_counter, is_repeated)
+        item = np.dtype(dtype).itemsize
+        return contention(access.addresses, item, are_updates=is_counter, are_repeated=is_repeated)
 
     def first_tries(self, access: CountedAccess) -> Executions | None:
         """Returns how often a comparison and exchange in global memory is begun that is made until it succeeds; None
