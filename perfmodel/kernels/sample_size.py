@@ -22,7 +22,7 @@ ENOUGH = 0.05
 MOST_SECONDS = 0.3
 """A sample that takes longer is not followed by a larger one, with the usual budget; at the nominal speed of emulation,
 so that a kernel has the same counts however busy the machine is."""
-IN_DOUBT = 0.1
+IN_DOUBT = 0.15
 MOST_IN_DOUBT = 0.8
 """The same of a sample whose relative standard error is larger than `IN_DOUBT`."""
 FEW = 4
