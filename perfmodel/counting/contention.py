@@ -57,7 +57,7 @@ def parts_of(addresses: Integers) -> Integers:
     return addresses // (2 * PART) * 2 + addresses // (PART // 2) % 2
 
 
-def in_turn(addresses: Integers, together: Integers, item: int) -> NDArray[np.bool_]:
+def waiting_in_turn(addresses: Integers, together: Integers, item: int) -> NDArray[np.bool_]:
     """Returns which updates a sector takes one after the other: of those that a sub-group makes at once in a sector,
     those of the number that most of them go to.
 

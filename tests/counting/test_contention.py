@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perfmodel import Kernel, feature
-from perfmodel.counting.contention import in_turn, parts_of
+from perfmodel.counting.contention import parts_of, waiting_in_turn
 
 
 def test_two_blocks_of_256_bytes_apart_by_512_share_a_part() -> None:
@@ -22,7 +22,7 @@ def test_two_blocks_of_256_bytes_apart_by_512_share_a_part() -> None:
 def test_of_a_sector_those_wait_that_go_to_its_busiest_number(words: int) -> None:
     random = np.random.default_rng(words)
     addresses, together = 4 * random.integers(0, words, 500), random.integers(0, 9, 500)
-    waiting = in_turn(addresses, together, 4)
+    waiting = waiting_in_turn(addresses, together, 4)
     for number in range(9):
         for sector in np.unique(addresses[together == number] // 32):
             own = (together == number) & (addresses // 32 == sector)

@@ -171,7 +171,7 @@ def test_comparisons_fail_for_all_others_at_their_place(places: int) -> None:
     rounds = n / places  # one update of each place succeeds in each
     assert feature("f_mem_retries_global").eval(kernel) == pytest.approx(rounds, rel=0.2)
     assert feature("f_mem_retries_global_all").eval(kernel) == pytest.approx(rounds, rel=0.2)
-    # Each of 32 work-items asks for itself, together with those of its sub-group that ask for the same part of 256 bytes.
+    # Each of 32 work-items asks for itself, together with those of its sub-group that ask for the same 256 bytes.
     together = 32 / max(4 * places // 256, 1)
     requests = (1 + 0.1 * (together - 1)) / 32
     assert feature("f_mem_retries_global_block:512").eval(kernel) == pytest.approx(rounds * requests, rel=0.2)

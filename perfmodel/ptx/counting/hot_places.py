@@ -19,8 +19,8 @@ from perfmodel.counting.banks import WORD_BYTES
 from perfmodel.ptx.counting.access_addresses import AccessAddresses
 
 SECTOR = 32
-MOST_EXECUTIONS = 1_000
-"""So many executions of an access are looked at."""
+MOST_EXECUTIONS, LEAST = 4_000, 16
+"""So many executions are looked at, shared out among the accesses, of each of which there are some."""
 ENOUGH = 2
 """Sectors that are asked for less often, on average, are too few to say how often each is."""
 
@@ -33,9 +33,10 @@ def bytes_in_use(accesses: Sequence[AccessAddresses], n_bytes: int, width: int) 
         accesses: loads from private arrays, whose words of one place lie side by side for a sub-group.
         width: work-items of a sub-group.
     """
-    asked = [_sectors(each, width) for each in accesses]
+    most = max(MOST_EXECUTIONS // len(accesses), LEAST)
+    asked = [_sectors(each, width, most) for each in accesses]
     _, times = np.unique(np.concatenate(asked), return_counts=True)
-    if times.sum() < ENOUGH * len(times):
+    if times.sum() < ENOUGH * max(len(times), 1):
         return float(n_bytes)
     rates = times / times.sum()
 
@@ -49,11 +50,11 @@ def bytes_in_use(accesses: Sequence[AccessAddresses], n_bytes: int, width: int) 
     return min(2 * float(kept(half).sum()) * SECTOR / (subgroups * width), float(n_bytes))
 
 
-def _sectors(access: AccessAddresses, width: int) -> NDArray[np.int64]:
-    """Returns the sectors that sub-groups ask for by an access, each as often as it is asked for."""
+def _sectors(access: AccessAddresses, width: int, most: int) -> NDArray[np.int64]:
+    """Returns the sectors that sub-groups ask for in so many executions, each as often as it is asked for."""
     per_block, beside = -(-access.lanes.per_block // width), max(width * WORD_BYTES // SECTOR, 1)
     found = [np.zeros(0, np.int64)]
-    for mask, addresses in access.executions_at(MOST_EXECUTIONS):
+    for mask, addresses in access.executions_at(most):
         subgroup = access.lanes.block_of[mask.index] * per_block + mask.within // width
         column = mask.within % width * WORD_BYTES // SECTOR
         row = addresses // WORD_BYTES * beside + column

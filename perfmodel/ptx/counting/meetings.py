@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perfmodel.counting.contention import Contention, contention_of, in_turn
+from perfmodel.counting.contention import Contention, contention_of, waiting_in_turn
 from perfmodel.ptx.counting.access_addresses import AccessAddresses, Array
 from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE
@@ -29,7 +29,7 @@ def contention(
     index = np.concatenate([mask.index for mask, _ in executions])
     if are_updates and not are_repeated:
         number = np.repeat(np.arange(len(executions)), [len(own) for _, own in executions])
-        waiting = in_turn(addresses, number * access.lanes.total + index // WARP, item)
+        waiting = waiting_in_turn(addresses, number * access.lanes.total + index // WARP, item)
         addresses, index = addresses[waiting], index[waiting]
     return contention_of(addresses, access.lanes.block_of[index], item, are_updates)
 
