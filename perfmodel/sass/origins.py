@@ -73,7 +73,9 @@ def originated(
             if each.line in blocks:
                 made[blocks[each.line]][inside[number]][each.line, each.name] += 1
     homes = {origin: _home(by_loop) for origin, by_loop in made.items()}
-    written_out = _written_out(homes, made, around)
+    of_functions = {blocks[each.line] for number in ways.called for each in basic[number] if each.line in blocks}
+    own = {origin: home for origin, home in homes.items() if origin not in of_functions}
+    written_out = _written_out(own, made, around)
     found: list[OriginatedBlock] = []
     last: dict[Loop | None, Origin] = {}
     parted: dict[int | None, Origin] = {}
@@ -91,7 +93,7 @@ def originated(
             elif origin in homes and (each.line, each.name) in made[origin][homes[origin]]:
                 left_over += 1
         if left_over > 2 * at_home.total():
-            found.append(OriginatedBlock(piece, loop, NOWHERE, 1))
+            found.append(OriginatedBlock(instructions=piece, loop=loop, origin=NOWHERE, copies=1))
             continue
         telling = +unguarded or at_home
         before = parted.get(piece[-1].place + LENGTH, last.get(loop, NOWHERE))
@@ -101,7 +103,15 @@ def originated(
         is_copied = origin in homes and any(each in around for each in origin)
         copies = _copies(made[origin][homes[origin]]) if is_copied else 1
         is_executed = number in ways.reached and not _is_rare(piece[-1])
-        found.append(OriginatedBlock(piece, loop, origin if is_executed else NOWHERE, copies, written_out.get(origin)))
+        found.append(
+            OriginatedBlock(
+                instructions=piece,
+                loop=loop,
+                origin=origin if is_executed else NOWHERE,
+                copies=copies,
+                written_out=written_out.get(origin),
+            )
+        )
     for caller, called in ways.calls:
         for number in called:
             origin = found[number].origin | found[caller].origin
@@ -153,6 +163,7 @@ class _Ways:
 
     Attributes:
         reached: the numbers of blocks that are reached from the first one.
+        called: those of them that functions have, which loops go through without being around them.
         calls: pairs of a block that calls a function of the assembler's own, which no line of PTX stands for, and the
             blocks of that function.
     """
@@ -161,6 +172,7 @@ class _Ways:
         self._pieces = pieces
         self._numbers = {piece[0].place: number for number, piece in enumerate(pieces)}
         self.reached = self._from(0)
+        self.called: set[int] = set()
         self.calls: list[tuple[int, frozenset[int]]] = []
         waiting = sorted(self.reached)
         while waiting:
@@ -169,6 +181,7 @@ class _Ways:
             if not last.calls or last.target not in self._numbers or _is_rare(last):
                 continue
             called = self._from(self._numbers[last.target])
+            self.called |= called
             if last.calls.startswith(_OWN):
                 self.calls.append((number, called))
             else:

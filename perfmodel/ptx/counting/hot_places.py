@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from perfmodel.basics.distinct import distinct
 from perfmodel.counting.banks import WORD_BYTES
@@ -33,6 +32,8 @@ def bytes_in_use(accesses: Sequence[AccessAddresses], n_bytes: int, width: int) 
         accesses: loads from private arrays, whose words of one place lie side by side for a sub-group.
         width: work-items of a sub-group.
     """
+    from scipy.optimize import brentq  # slow to import
+
     most = max(MOST_EXECUTIONS // len(accesses), LEAST)
     asked = [_sectors(each, width, most) for each in accesses]
     _, times = np.unique(np.concatenate(asked), return_counts=True)
