@@ -5,15 +5,17 @@
 
 Each work-item of a kernel in CUDA updates eight places that a hash chooses, in global memory, or in the local memory of
 its work-group of 256. In kernels of two places, one work-item of each sub-group adds to one of them; they show which
-bytes the parts of the second-level cache have (`perfmodel.counting.contention.parts_of`). Kernels of letters add to 256
-counters as text does, where few letters are most. Times come from the store; kernels that it lacks are measured if the
-device is here, and left out if not. All show what `perfmodel.counting.atomics` says of operations; they join no fit.
+bytes the parts of the second-level cache have (`perfmodel.counting.contention.parts_of`). The kernel of letters adds to
+256 counters as text does, where few letters are most. Times come from the store; kernels that it lacks are measured if
+the device is here, and left out if not. All show what `perfmodel.counting.atomics` says of operations; they join no
+fit.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import perfmodel as pm
 from benchmarks.kernels_compared import compared
@@ -82,8 +84,19 @@ AFTER = "__syncthreads(); if (threadIdx.x == 0) counters[blockIdx.x] = own[0];"
 BYTES = {"int": 4, "float": 4, "double": 8, "unsigned long long": 8}
 
 
-def kernels() -> Iterator[tuple[str, str, int, pm.Kernel]]:
-    """Yields the operation, the memory, the number of places and the kernel."""
+@dataclass(frozen=True)
+class Row:
+    """Holds a kernel of the table: what it does, in which memory, to which places, and how many updates it makes."""
+
+    operation: str
+    memory: str
+    places: str
+    updates: int
+    kernel: pm.Kernel
+
+
+def rows() -> Iterator[Row]:
+    """Yields the kernels that update places by a hash, those of two places, and that of letters."""
     for operation, (type_, update) in OPERATIONS.items():
         items = ITEMS_OF_LOOPS if "loop" in operation else ITEMS
         for memory, numbers in PLACES.items():
@@ -93,48 +106,42 @@ def kernels() -> Iterator[tuple[str, str, int, pm.Kernel]]:
             text = text.replace("UPDATE", update).replace("TYPE", type_)
             for places in numbers:
                 groups = items // GROUP
-                yield (
-                    operation,
-                    memory,
-                    places,
-                    pm.Kernel.from_cuda(
-                        text,
-                        "updates",
-                        groups,
-                        GROUP,
-                        {"counters": groups if is_local else places, "out": items},
-                        shared=BYTES[type_] * places if is_local else 0,
-                        mask=places - 1,
-                        m=TIMES,
-                    ),
+                kernel = pm.Kernel.from_cuda(
+                    text,
+                    "updates",
+                    groups,
+                    GROUP,
+                    {"counters": groups if is_local else places, "out": items},
+                    shared=BYTES[type_] * places if is_local else 0,
+                    mask=places - 1,
+                    m=TIMES,
                 )
-
-
-def kernels_of_two() -> list[pm.Kernel]:
-    """Returns a kernel for each distance of two places."""
-    groups, arrays = ITEMS // GROUP, {"counters": max(APART) // BYTES["int"] + 1}
-    return [
-        pm.Kernel.from_cuda(OF_TWO, "of_two", groups, GROUP, arrays, apart=each // BYTES["int"], m=TIMES)
-        for each in APART
-    ]
+                yield Row(operation=operation, memory=memory, places=str(places), updates=TIMES * items, kernel=kernel)
+    groups = ITEMS // GROUP
+    for apart in APART:
+        kernel = pm.Kernel.from_cuda(
+            OF_TWO,
+            "of_two",
+            groups,
+            GROUP,
+            {"counters": max(APART) // BYTES["int"] + 1},
+            apart=apart // BYTES["int"],
+            m=TIMES,
+        )
+        title, updates = f"2, {apart} bytes apart", TIMES * ITEMS // 32
+        yield Row(operation="sum", memory="global", places=title, updates=updates, kernel=kernel)
+    kernel = pm.Kernel.from_cuda(OF_LETTERS, "of_letters", groups, GROUP, {"counters": 256}, m=TIMES)
+    yield Row(operation="sum", memory="global", places="256, by letters", updates=TIMES * ITEMS, kernel=kernel)
 
 
 def main() -> None:
-    found, two = list(kernels()), kernels_of_two()
-    made = [kernel for *_, kernel in found]
-    letters = pm.Kernel.from_cuda(OF_LETTERS, "of_letters", ITEMS // GROUP, GROUP, {"counters": 256}, m=TIMES)
-    times = compared([*made, *two, letters], "what atomics of each kind take, measured and predicted")
-    titles = [(operation, memory, str(places)) for operation, memory, places, _ in found]
-    titles += [("sum", "global", f"2, {apart} bytes apart") for apart in APART]
-    titles += [("sum", "global", "256, by letters")]
-    updates = [TIMES * (ITEMS_OF_LOOPS if "loop" in operation else ITEMS) for operation, *_ in found]
-    updates += [TIMES * ITEMS // 32] * len(two) + [TIMES * ITEMS]
+    found = list(rows())
+    times = compared([row.kernel for row in found], "what atomics of each kind take, measured and predicted")
     lines = []
-    for title, number, took, said in zip(titles, updates, times.measured, times.predicted, strict=True):
-        if math.isnan(took):
-            continue
-        each = [f"{1e12 * time / number:.3g}" for time in (took, said)]
-        lines.append([*title, *each, f"{said / took:.2f}"])
+    for row, took, said in zip(found, times.measured, times.predicted, strict=True):
+        if not math.isnan(took):
+            each = [f"{1e12 * time / row.updates:.3g}" for time in (took, said)]
+            lines.append([row.operation, row.memory, row.places, *each, f"{said / took:.2f}"])
     print(f"{times.device}, picoseconds for each update\n")
     print(grid(["update", "memory", "places", "measured", "predicted", "ratio"], lines))
 

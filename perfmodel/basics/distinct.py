@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 _Kind = TypeVar("_Kind", bound=np.integer[Any])
 
 
-_DENSE = 4
+DENSE = 4
 """Numbers are dense of which there is one for so many between the least and the largest."""
 
 
 def distinct(numbers: NDArray[_Kind]) -> NDArray[_Kind]:
     """Returns the distinct ones of some whole numbers, in order."""
     least, most = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, 0)
-    if most - least < _DENSE * numbers.size:
+    if most - least < DENSE * numbers.size:
         is_there = np.zeros(most - least + 1, bool)
         wide = numbers.astype(np.int64) if numbers.itemsize < 8 else numbers
         is_there[wide - least] = True

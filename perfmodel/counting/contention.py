@@ -66,18 +66,14 @@ def waiting_in_turn(addresses: Integers, together: Integers, item: int) -> NDArr
     """
     order = np.lexsort((addresses, together))
     address, at_once = addresses[order], together[order]
-    is_new = np.r_[True, (np.diff(address // item) != 0) | (np.diff(at_once) != 0)]
-    firsts = np.flatnonzero(is_new)
-    counts = np.diff(np.r_[firsts, len(order)])
-    sectors = np.flatnonzero(np.r_[True, (np.diff(address[firsts] // SECTOR) != 0) | (np.diff(at_once[firsts]) != 0)])
-    runs = np.diff(np.r_[sectors, len(firsts)])
-    most = np.repeat(np.maximum.reduceat(counts, sectors), runs)
-    busiest = np.flatnonzero(counts == most)
-    sector = np.repeat(np.arange(len(sectors)), runs)[busiest]
-    is_chosen = np.zeros(len(firsts), bool)
-    is_chosen[busiest[np.r_[True, np.diff(sector) != 0]]] = True
+    firsts = np.flatnonzero(np.r_[True, (np.diff(address // item) != 0) | (np.diff(at_once) != 0)])
+    counts = np.diff(np.r_[firsts, len(order)])  # of each number
+    sector = np.cumsum(np.r_[0, (np.diff(address[firsts] // SECTOR) != 0) | (np.diff(at_once[firsts]) != 0)])
+    by_count = np.lexsort((-counts, sector))
+    is_busiest = np.zeros(len(firsts), bool)
+    is_busiest[by_count[np.r_[True, np.diff(sector[by_count]) != 0]]] = True
     found = np.zeros(len(order), bool)
-    found[order] = np.repeat(is_chosen, counts)
+    found[order] = np.repeat(is_busiest, counts)
     return found
 
 

@@ -126,16 +126,17 @@ def _written_out(
 ) -> dict[Origin, int | None]:
     """Returns the outermost loop of PTX around each single block that has no loop of machine code of its own: the block
     is executed in the same as most of what lies around the loop, or in none."""
+    loops_of = {origin: around.get(min(origin), ()) for origin in homes if len(origin) == 1}
     beside: dict[tuple[int, ...], Counter[Loop | None]] = defaultdict(Counter)
-    for origin, home in homes.items():
-        for each in origin if len(origin) == 1 else ():
-            beside[around.get(each, ())][home] += made[origin][home].total()
+    for origin, loops in loops_of.items():
+        beside[loops][homes[origin]] += made[origin][homes[origin]].total()
     mostly = {loops: found.most_common(1)[0][0] for loops, found in beside.items()} | {(): None}
     found: dict[Origin, int | None] = {}
-    for origin, home in homes.items():
-        loops = next((around.get(each, ()) for each in origin), ()) if len(origin) == 1 else ()
+    for origin, loops in loops_of.items():
         levels = ((loop, loops[:depth]) for depth, loop in enumerate(loops))
-        found[origin] = next((loop for loop, outer in levels if outer in mostly and mostly[outer] is home), None)
+        found[origin] = next(
+            (loop for loop, outer in levels if outer in mostly and mostly[outer] is homes[origin]), None
+        )
     return found
 
 

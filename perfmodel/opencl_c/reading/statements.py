@@ -67,11 +67,11 @@ class Statements:
     def block(self, item: Item) -> sx.Block:
         """Reads statements in braces as an expression."""
         context = self.context
-        *before, last = item.children[0].children or [item]
-        if last.kind not in ct.EXPRESSIONS or last is item:
+        inside = item.children[0].children
+        if not inside or inside[-1].kind not in ct.EXPRESSIONS:
             raise context.fault("statements in braces have no value at their end; write an expression there", item)
-        statements = self.all(before)
-        return sx.Block(context.type(item), context.place(item), statements, self.expressions.read(last))
+        statements = self.all(inside[:-1])
+        return sx.Block(context.type(item), context.place(item), statements, self.expressions.read(inside[-1]))
 
     def all(self, items: list[Item]) -> tuple[sx.Statement, ...]:
         return tuple(statement for item in items for statement in self.read(item))

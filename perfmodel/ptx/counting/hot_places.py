@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.distinct import distinct
+from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.banks import WORD_BYTES
 from perfmodel.ptx.counting.access_addresses import AccessAddresses
 
-SECTOR = 32
 MOST_EXECUTIONS, LEAST = 4_000, 16
 """So many executions are looked at, shared out among the accesses, of each of which there are some."""
 ENOUGH = 2

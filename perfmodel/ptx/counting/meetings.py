@@ -12,9 +12,7 @@ from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
 from perfmodel.ptx.emulation.recording import NOWHERE
 
 
-def contention(
-    access: AccessAddresses, item: int, *, are_updates: bool = True, are_repeated: bool = False
-) -> Contention | None:
+def contention(access: AccessAddresses, item: int, *, are_updates: bool, are_repeated: bool) -> Contention | None:
     """Returns how often threads of different blocks meet at numbers of so many bytes.
 
     Updates that a warp makes at once count as often as a sector takes them one after the other. Those that are repeated

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-import numpy as np
-
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.counting.access_addresses import AccessAddresses
 from perfmodel.ptx.counting.counted_access import CountedAccess
+from perfmodel.ptx.counting.records import distance
 from perfmodel.ptx.dataflow import LOADS, STORES, registers_in
 from perfmodel.ptx.syntax import Instruction
 
@@ -34,26 +33,22 @@ def parted_stores(code: Code, accesses: Sequence[CountedAccess]) -> frozenset[In
         places = {each: place for place, each in enumerate(code.flow.blocks[number].instructions)}
         own.sort(key=lambda each: places[each.instruction])
         for one, other in pairwise(own):
+            if not _are_of_one_record(one.addresses, other.addresses):
+                continue
             first, second = one.instruction, other.instruction
             behind = code.dataflow.behind(tuple(registers_in(second.operands[1])))
-            waits = any(
-                each.opcode in LOADS
-                and not each.has("nc", "param", "shared", "const")
-                and places.get(each, -1) > places[first]
-                for each in behind
-            )
-            if waits and _are_of_one_record(one.addresses, other.addresses):
+            if any(_stays(each) and places.get(each, -1) > places[first] for each in behind):
                 found |= {first, second}
     return frozenset(found)
 
 
+def _stays(instruction: Instruction) -> bool:
+    """Returns whether an instruction loads what a store may have changed, so that it cannot go before one."""
+    return instruction.opcode in LOADS and not instruction.has("nc", "param", "shared", "const")
+
+
 def _are_of_one_record(one: AccessAddresses, other: AccessAddresses) -> bool:
     """Returns whether two accesses go to different fields of what lies together, for all work-items."""
-    executions = [each.executions_at(1) for each in (one, other)]
-    if not all(executions):
-        return False
-    (mask, own), (others, theirs) = (each[0] for each in executions)
-    if not np.array_equal(mask.index, others.index):
-        return False
-    away = theirs - own
-    return bool(0 < abs(int(away[0])) < NEAR and np.ptp(away) == 0)
+    runs = [run for each in (one, other) for run in each.executions_at(1)]
+    away = distance(*runs) if len(runs) == 2 else None
+    return away is not None and 0 < abs(away) < NEAR

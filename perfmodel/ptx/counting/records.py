@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,10 @@ from numpy.typing import NDArray
 from perfmodel.basics.distinct import distinct_in_rows
 from perfmodel.counting.counts import Blocks
 from perfmodel.ptx.counting.access_addresses import AccessAddresses
+from perfmodel.ptx.emulation.lanes import Mask
+
+Execution: TypeAlias = tuple[Mask, NDArray[np.int64]]
+"""The work-items that take part, and the address of each."""
 
 SIZES = (32, 64, 128)
 """Bytes of the blocks that records share."""
@@ -23,12 +28,8 @@ def shares_of_records(accesses: Sequence[AccessAddresses]) -> list[Blocks | None
     found: list[Blocks | None] = [None] * len(accesses)
     left = {number: run[0] for number, each in enumerate(accesses) if (run := each.executions_at(1))}
     while left:
-        mask, addresses = next(iter(left.values()))
-        alike = {
-            number: own
-            for number, (others, own) in left.items()
-            if np.array_equal(others.index, mask.index) and np.ptp(own - addresses) == 0
-        }
+        first = next(iter(left.values()))
+        alike = {number: run[1] for number, run in left.items() if distance(first, run) is not None}
         if len(alike) > 1:
             fields = [(own[:MOST], accesses[number].noted.n_bytes) for number, own in alike.items()]
             shares = tuple((size, _shared(fields, size)) for size in SIZES)
@@ -36,6 +37,14 @@ def shares_of_records(accesses: Sequence[AccessAddresses]) -> list[Blocks | None
                 found[number] = shares
         left = {number: run for number, run in left.items() if number not in alike}
     return found
+
+
+def distance(one: Execution, other: Execution) -> int | None:
+    """Returns by how many bytes an execution lies behind another for all work-items; None where they differ in that."""
+    (mask, own), (others, theirs) = one, other
+    if not np.array_equal(mask.index, others.index) or np.ptp(theirs - own):
+        return None
+    return int(theirs[0] - own[0])
 
 
 def _shared(fields: Sequence[tuple[NDArray[np.int64], int]], size: int) -> float:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.basics.distinct import distinct
+from perfmodel.basics.distinct import DENSE, distinct
 from perfmodel.counting.counts import LINE_BYTES
 
 MOST_INTERVALS = 1 << 20
-DENSE = 4
-"""Intervals are dense with at most so many bytes for each of them."""
 
 
 @dataclass(frozen=True, eq=False)
