@@ -175,10 +175,7 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
     if not any(said.kind for said in given.values()):
         return {}
 
-    from perfmodel.opencl_c.emulation import Random, Zeros  # keeps start-up quick
-
     types = {parameter.name: parameter.type for parameter in kernel.program.as_opencl().lowered.parameters}
-    position = 0
     for name, said in given.items():
         type_ = types.get(name)
         if not said.kind or not isinstance(type_, Pointer):
@@ -191,15 +188,7 @@ def contents(kernel: Kernel, parsed: argparse.Namespace) -> dict[str, Any]:
                 f"--arg {name} has {extent.at(kernel.sizes)} elements, and that of kernel {kernel.name!r} {length}; "
                 "give these"
             )
-        if said.array is not None:
-            found[name] = said.array
-        elif said.kind == "zeros":
-            found[name] = Zeros(length)
-        elif said.bounds:
-            found[name] = Random(
-                length=length, seed=position, low=said.bounds[0], high=said.bounds[1], dtype=said.dtype
-            )
-        position += 1
+        found[name] = said
     return found
 
 

@@ -47,6 +47,10 @@ class ArrayContents:
         return f"(({self.extent}) * {self.dtype.itemsize} + {item_bytes - 1}) // {item_bytes}"
 
 
+UNSAID = ArrayContents("")
+"""Nothing is said of what an array holds."""
+
+
 def whole_numbers(random: np.random.Generator, bounds: Sequence[float], shape: Any) -> NDArray[Any]:
     """Returns random whole numbers from the first bound up to, but without, the second."""
     import numpy as np  # slow to import

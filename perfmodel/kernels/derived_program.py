@@ -57,6 +57,9 @@ class DerivedProgram(Generic[P]):
     def with_budget(self, budget: float) -> Self:
         return type(self)(cast("P", self.program.with_budget(budget)))
 
+    def with_contents(self, contents: Mapping[str, Any]) -> Self:
+        return type(self)(cast("P", self.program.with_contents(contents)))
+
     def as_opencl(self) -> OpenCLProgram:
         return self.program.as_opencl()
 

@@ -17,12 +17,13 @@ from perfmodel.counting.resampling import SAMPLES
 from perfmodel.device.buffers import random_values
 from perfmodel.kernels.arguments import Array, Image, LocalArray, Sampler, Struct, check_known
 from perfmodel.kernels.arguments import Scalar as Number
+from perfmodel.kernels.array_contents import UNSAID, ArrayContents
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.emulation_profile import EmulationProfile, frame
 from perfmodel.kernels.launch import PTX
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import lowered_kernel, walks
-from perfmodel.opencl_c.emulation import Emulation, Finding, LocalBytes, Machine, Random
+from perfmodel.opencl_c.emulation import Emulation, Finding, LocalBytes, Machine, Random, Zeros
 from perfmodel.opencl_c.emulation import Image as Pixels
 from perfmodel.opencl_c.emulation import emulate as emulate_lowered
 from perfmodel.opencl_c.operations import KernelOperations
@@ -51,8 +52,8 @@ def emulate(
     the OpenCL C that Loopy writes.
 
     Args:
-        arrays: contents of array arguments; of those left out, random numbers as in a measurement: from 0.5 to 1.5,
-            or whole ones from 1 to 7.
+        arrays: contents of array arguments, as numpy arrays or as words say it (`perfmodel.kernels.array_contents`); of
+            those left out, random numbers as in a measurement: from 0.5 to 1.5, or whole ones from 1 to 7.
         groups: ``first``; ``sample``: one by `seed` out of each of 16 parts of the grid, or of as many as `samples`
             says; ``all``; or the ids of groups.
         machine: what is recorded depends on a device's sub-groups, transactions and banks.
@@ -90,8 +91,8 @@ def emulate(
                 given[argument.name] = _pixels(argument, (arrays or {}).get(argument.name), seed + position)
             case Array():
                 content = (arrays or {}).get(argument.name)
-                if content is None:
-                    content = _random(argument, items.get(argument.name), seed + position)
+                if content is None or isinstance(content, ArrayContents):
+                    content = _said(argument, items.get(argument.name), content or UNSAID, seed + position)
                 given[argument.name] = content
             case Number():
                 given[argument.name] = argument.number
@@ -131,14 +132,21 @@ def _pixels(argument: Image, content: Any, seed: int) -> Pixels:
     return Pixels(content.reshape(argument.shape), argument.normalized)
 
 
-def _random(argument: Array, type_: Any, seed: int) -> Random:
-    """Returns random contents such as `perfmodel.device.buffers.random_values` gives to arrays that are measured."""
-    dtype, target = np.dtype(argument.dtype), type_.target if isinstance(type_, Pointer) else None
-    length = argument.size * dtype.itemsize // (dtype.itemsize if target is None else target.size)
-    if not isinstance(target, Scalar | Vector | Void):
-        return Random(length, seed)  # structs, by their fields
-    low_, high = (0.5, 1.5) if dtype.kind == "f" else (1, 8)
-    return Random(length=length, seed=seed, low=low_, high=high, dtype=dtype)
+def _said(argument: Array, type_: Any, said: ArrayContents, seed: int) -> NDArray[Any] | Random | Zeros:
+    """Returns an array's contents as words say them; where they don't, random ones such as
+    `perfmodel.device.buffers.random_values` gives to arrays that are measured."""
+    if said.array is not None:
+        return said.array
+    own, target = np.dtype(argument.dtype), type_.target if isinstance(type_, Pointer) else None
+    length = argument.size * own.itemsize // (own.itemsize if target is None else target.size)
+    if said.kind == "zeros":
+        return Zeros(length)
+    if said.dtype is None and not isinstance(target, Scalar | Vector | Void):
+        low_, high = said.bounds or (0.0, None)
+        return Random(length, seed, low_, high)  # structs, by their fields
+    dtype = said.dtype or own
+    low_, high = said.bounds or ((0.5, 1.5) if dtype.kind == "f" else (1, 8))
+    return Random(length, seed, low_, high, dtype)
 
 
 class Profile(EmulationProfile):

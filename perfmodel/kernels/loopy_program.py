@@ -77,6 +77,9 @@ class LoopyProgram:
     def with_budget(self, budget: float) -> LoopyProgram:
         return LoopyProgram(self.translation_unit, self.statistics, budget)
 
+    def with_contents(self, contents: Mapping[str, Any]) -> OpenCLProgram:
+        return self.as_opencl().with_contents(contents)
+
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         if subgroup_size not in self._counts:
             try:

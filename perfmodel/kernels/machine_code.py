@@ -11,6 +11,7 @@ import numpy as np
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.arguments import Argument, Image, LocalArray, Sampler
+from perfmodel.kernels.array_contents import ArrayContents
 from perfmodel.kernels.counted_at_numbers import CountedAtNumbers
 from perfmodel.kernels.launch import Launch
 from perfmodel.kernels.opencl_program import OpenCLProgram
@@ -116,11 +117,16 @@ def _options(program: OpenCLProgram, kernel: LoweredKernel, is_relaxed: bool) ->
 
 
 def _contents(given: Mapping[str, Any], launch: Launch) -> dict[str, Any]:
-    """Returns what arrays hold, in the types of the launch, again and again where they are longer than what was given;
-    nothing of those that are not given as numbers."""
+    """Returns what arrays hold, as words or in the types of the launch, again and again where they are longer than what
+    was given; nothing of those that are given otherwise."""
     found: dict[str, Any] = {}
     for each in launch.arrays():
         content = given.get(each.name)
+        if isinstance(content, ArrayContents):
+            if content.array is None:
+                found[each.name] = content
+                continue
+            content = content.array
         if isinstance(content, np.ndarray) and content.nbytes % np.dtype(each.dtype).itemsize == 0 and content.size:
             plain = np.ascontiguousarray(content).reshape(-1).view(np.uint8).view(each.dtype)
             found[each.name] = plain if plain.size == each.size else np.resize(plain, each.size)

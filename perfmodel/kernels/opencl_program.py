@@ -59,8 +59,7 @@ class OpenCLProgram(DeclaredProgram):
         budget: for counting, see `perfmodel.Kernel.with_budget`.
 
     Attributes:
-        contents: what arrays hold of a kernel that was observed, by name; None of others, and in processes that it is
-            sent to without them.
+        contents: what is known that arrays hold, by name; None where nobody said so.
 
     Raises:
         KernelError: for what cannot be a kernel.
@@ -116,7 +115,7 @@ class OpenCLProgram(DeclaredProgram):
 
     def __reduce__(self) -> tuple[object, ...]:
         how = (self.statistics, self.observed, self.is_compiled, self.is_sampled, self.budget, self.touched)
-        return (OpenCLProgram, (*self._given, self.assumptions, *how))
+        return (OpenCLProgram, (*self._given, self.assumptions, *how), {"contents": self.contents})
 
     @property
     def _given(self) -> tuple[object, ...]:
@@ -305,10 +304,9 @@ class OpenCLProgram(DeclaredProgram):
         twin.touched = touched or self.touched
         return twin
 
-    def with_contents(self, contents: Mapping[str, Any] | None) -> OpenCLProgram:
-        """Returns the same program of which it is known what arrays hold, beside those of which it is already."""
+    def with_contents(self, contents: Mapping[str, Any]) -> OpenCLProgram:
         twin = self._twin()
-        twin.contents = {**(self.contents or {}), **(contents or {})}
+        twin.contents = {**(self.contents or {}), **contents}
         return twin
 
     def as_compiled(self) -> OpenCLProgram:
@@ -351,7 +349,6 @@ class OpenCLProgram(DeclaredProgram):
     def _twin(self) -> OpenCLProgram:
         """Returns the same program, to be counted in another way."""
         twin = copy(self)
-        twin.contents = self.contents
         twin._counts, twin.samples, twin.touched_at = {}, {}, {}
         return twin
 

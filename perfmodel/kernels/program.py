@@ -60,6 +60,10 @@ class Program(Protocol):
             KernelError: for a budget that leaves nothing.
         """
 
+    def with_contents(self, contents: Mapping[str, Any]) -> Program:
+        """Returns the same program, of which it is known what these arrays hold, beside those of which it is already;
+        a Loopy program as OpenCL C source."""
+
     def as_opencl(self) -> OpenCLProgram:
         """Returns the same program as OpenCL C source."""
 

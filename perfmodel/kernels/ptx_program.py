@@ -235,6 +235,9 @@ class PtxProgram(DeclaredProgram):
         twin.arrays, twin.groups, twin.seed, twin._counts = {**self.arrays, **(arrays or {})}, groups, seed, {}
         return twin
 
+    def with_contents(self, contents: Mapping[str, Any]) -> PtxProgram:
+        return self.as_observed(contents)
+
     def with_budget(self, budget: float) -> PtxProgram:
         twin = copy(self)
         twin.budget, twin._counts = checked(budget), {}

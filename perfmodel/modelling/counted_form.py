@@ -51,8 +51,7 @@ def counted_form(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, ArrayL
     are_few = max((size.size for size in numbers.values()), default=1) <= MOST_COMPILED
     if calibration.device["kind"] == "cpu":
         return kernel.as_core_code() if are_few else form
-    is_known = isinstance(program, OpenCLProgram) and program.contents is not None
-    if (are_few and _is_nvidia(calibration)) or is_known or _is_seen(calibration, here):
+    if (are_few and _is_nvidia(calibration)) or _is_seen(calibration, here):
         return here.as_machine_code()
     return form
 
@@ -103,4 +102,4 @@ def _is_seen(calibration: Fitted, kernel: Kernel) -> bool:
         form.counts_for(max(widths, default=0) or None)
     except CountingError:
         return True
-    return bool(form.program.as_opencl().samples)
+    return form.is_observed

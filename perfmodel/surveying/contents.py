@@ -77,6 +77,17 @@ def contents(name: str, given: ArrayContents, expected: np.dtype[Any], seed: int
     return array.view(given.dtype) if _is_bytes(expected) and given.dtype is not None else array
 
 
+def bytes_of(name: str, given: ArrayContents, expected: np.dtype[Any]) -> int:
+    """Returns the size of an array argument, of which nothing is made.
+
+    Args:
+        given: what `checked` returns; `expected`: as given to it.
+    """
+    if given.array is not None:
+        return given.array.nbytes
+    return _elements(f"array {name!r}", given, expected) * expected.itemsize
+
+
 def _has_the_bits_of(given: np.dtype[Any], expected: np.dtype[Any]) -> bool:
     """Returns whether elements of a type are what a kernel takes: of the same type, whole numbers with a sign or
     without, or structs."""

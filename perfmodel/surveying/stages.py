@@ -29,7 +29,7 @@ STAGES = ("read", "counted", "predicted", "emulated", "built", "equal", "measure
 ON_A_DEVICE = frozenset({"built", "equal", "measured"})
 NEEDS = {
     "counted": {"read"},
-    "predicted": {"read", "counted"},
+    "predicted": {"read"},
     "emulated": {"read"},
     "equal": {"read", "emulated", "built"},
     "measured": {"read", "built"},
@@ -139,10 +139,9 @@ class CaseStages:
         return kernel if self._effort is None else kernel.with_budget(self._effort)
 
     @cached_property
-    def _countable(self) -> tuple[Kernel, bool]:
-        """The kernel as it can be counted, and whether what data decide had to be observed for that."""
-        kernel = self._plain.as_countable(self.case.sampled)
-        return kernel, kernel is not self._plain
+    def _countable(self) -> Kernel:
+        """The kernel, counted on the case's data where these decide what it does."""
+        return self._plain.as_countable(self.case.sampled)
 
     @cached_property
     def _device(self) -> Any:
@@ -155,19 +154,19 @@ class CaseStages:
         return {}
 
     def _counted(self) -> dict[str, Any]:
-        kernel, is_observed = self._countable
+        kernel = self._countable
         counts, sizes = kernel.counts_for(SUBGROUP_SIZE), kernel.sizes
         executions = [each.executions for each in counts.operations] + [each.executions for each in counts.accesses]
         values = [float(each.workitem(sizes)) for each in executions]
         if not all(math.isfinite(value) and value >= 0 for value in values):
             raise KernelError(f"kernel {kernel.name!r} has counts that are no numbers; report this")
-        return {"observed": is_observed, "sampled": counts.sampled}
+        return {"observed": kernel.is_observed, "sampled": counts.sampled}
 
     def _predicted(self) -> dict[str, Any]:
         from perfmodel.modelling.calibration import calibration_called  # slow to import
         from perfmodel.modelling.prediction import LEVEL, predict
 
-        found = predict(calibration_called(self._calibration_name), self._countable[0], {})
+        found = predict(calibration_called(self._calibration_name), self._countable, {})
         low, high = (float(end) for end in found.interval(LEVEL))
         return {"predicted_s": float(found.seconds), "low_s": low, "high_s": high}
 

@@ -89,9 +89,11 @@ def data(n: int = N) -> dict[str, np.ndarray]:
 
 
 def observed(source: str, budget: float, n: int = N) -> pm.Kernel:
+    found = kernel(source, n).with_budget(budget).as_countable(data(n))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return kernel(source, n).with_budget(budget).as_countable(data(n))
+        found.counts_for(32)
+    return found
 
 
 def executions(counts: KernelCounts) -> dict[str, float]:
@@ -163,9 +165,9 @@ def test_estimates_follow_from_work_alone_and_say_so() -> None:
     once, again = (executions(observed(NEAR, 0.02).counts_for(32)) for _ in range(2))
     assert once == again
     with pytest.warns(CountingWarning, match="some iterations of its loops stood for the others"):
-        kernel(NEAR).with_budget(0.02).as_countable(data())
+        kernel(NEAR).with_budget(0.02).as_countable(data()).counts_for(32)
     with pytest.warns(CountingWarning, match="random data showed how often.*; some iterations of its long loops"):
         kernel(NEAR).with_budget(0.02).counts_for(32)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        kernel(NEAR).with_budget(100).as_countable(data())
+        kernel(NEAR).with_budget(100).as_countable(data()).counts_for(32)
