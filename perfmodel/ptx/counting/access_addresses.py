@@ -398,8 +398,14 @@ class AccessAddresses:
             own = rows[block]
             if own[0] != NOWHERE:  # as in all of them
                 starts.setdefault(mask.active[lanes].tobytes(), []).append(own)
-        for pattern, origins in starts.items():
-            yield _shifted(self._pattern(pattern), np.concatenate(origins))
+        offsets = {pattern: self.noted.along[np.frombuffer(pattern, bool)] for pattern in starts}
+        places = {pattern: distinct(np.concatenate(origins)) for pattern, origins in starts.items()}
+        if sum(len(offsets[pattern]) * len(places[pattern]) for pattern in starts) > MOST_STARTS:
+            for pattern, origins in places.items():
+                yield _shifted(self._pattern(pattern), origins)
+        elif starts:
+            every = [(places[pattern][:, None] + offsets[pattern]).ravel() for pattern in starts]
+            yield region(np.concatenate(every), self.noted.n_bytes)
 
     @cached_property
     def _rows_of_several(self) -> list[tuple[Mask, Array]]:
