@@ -1,4 +1,4 @@
-"""Compares what atomics of each kind take that meet at few or many places, measured and predicted.
+"""Compares what atomics of each kind, and stores, take that meet at few or many places, measured and predicted.
 
     python -m benchmarks.updates --device cuda --predict h100 \
         --store docs/results/updates-nvidia-h100-80gb-hbm3-37441e/measurements.sqlite.xz
@@ -6,9 +6,10 @@
 Each work-item of a kernel in CUDA updates eight places that a hash chooses, in global memory, or in the local memory of
 its work-group of 256. In kernels of two places, one work-item of each sub-group adds to one of them; they show which
 bytes the parts of the second-level cache have (`perfmodel.counting.contention.parts_of`). The kernel of letters adds to
-256 counters as text does, where few letters are most. Times come from the store; kernels that it lacks are measured if
-the device is here, and left out if not. All show what `perfmodel.counting.atomics` says of operations; they join no
-fit.
+256 counters as text does, where few letters are most. In kernels of flags, a part of the sub-groups store what they
+load to one place, or to that of their work-group, of a few, as programs say that something has changed. Times come from
+the store; kernels that it lacks are measured if the device is here, and left out if not. All show what
+`perfmodel.counting.atomics` says of operations, and `perfmodel.features.contended` of stores; they join no fit.
 """
 
 from __future__ import annotations
@@ -77,6 +78,22 @@ extern "C" __global__ void of_letters(int *counters, unsigned m)
     }
 }
 """.replace("LETTERS", LETTERS)
+ITEMS_OF_FLAGS, PARTS = 2**24, 8
+FLAGS = (
+    *((1, 0, part) for part in (1, 2, 4, 6, 8)),
+    *((*each, part) for each in ((2, 32), (64, 4)) for part in (1, 8)),
+)
+"""Places, bytes from one to the next, and how many of eight sub-groups store."""
+OF_FLAGS = """
+extern "C" __global__ void of_flags(const int *words, int *flags, unsigned places, unsigned apart, unsigned part)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned h = (i / 32) * 2654435761u;
+    h = (h ^ (h >> 15)) * 2246822519u;
+    const int word = words[i];
+    if ((h >> 13) % 8 < part) flags[blockIdx.x % places * apart] = word;
+}
+"""
 SHARED = """extern __shared__ TYPE own[];
     for (unsigned j = threadIdx.x; j <= mask; j += blockDim.x) own[j] = 0;
     __syncthreads();"""
@@ -132,6 +149,22 @@ def rows() -> Iterator[Row]:
         yield Row(operation="sum", memory="global", places=title, updates=updates, kernel=kernel)
     kernel = pm.Kernel.from_cuda(OF_LETTERS, "of_letters", groups, GROUP, {"counters": 256}, m=TIMES)
     yield Row(operation="sum", memory="global", places="256, by letters", updates=TIMES * ITEMS, kernel=kernel)
+    for places, apart, part in FLAGS:
+        kernel = pm.Kernel.from_cuda(
+            OF_FLAGS,
+            "of_flags",
+            ITEMS_OF_FLAGS // GROUP,
+            GROUP,
+            {"words": ITEMS_OF_FLAGS, "flags": places * max(apart // BYTES["int"], 1)},
+            places=places,
+            apart=apart // BYTES["int"],
+            part=part,
+        )
+        title = f"{places}, {apart} bytes apart" if apart else f"{places}"
+        stores = ITEMS_OF_FLAGS // 32 * part // PARTS
+        yield Row(
+            operation=f"store, by {part} of {PARTS}", memory="global", places=title, updates=stores, kernel=kernel
+        )
 
 
 def main() -> None:

@@ -15,6 +15,10 @@ from perfmodel.features.transactions import TransactionFeature, between_sizes
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
+STORE, JOINED = 1.2, 0.45
+"""A store takes a place for so much of the time of an update, less this part of it where every sub-group makes one: the
+more of them wait in a compute unit, the more are joined there; measured by `benchmarks.updates`."""
+
 
 def touched_bytes(name: FeatureName, footprint: Footprint | None, counts: KernelCounts, sizes: Sizes) -> Floats:
     """Returns the bytes that all accesses of a footprint touch, in sectors; 0 where there is none."""
@@ -47,6 +51,14 @@ def walked_part(access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floa
     return found
 
 
+def store_time(access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Floats:
+    """Returns how long a store takes the place that it goes to, an update being 1."""
+    by_subgroups = access.executions.subgroup
+    assert by_subgroups is not None
+    stored = np.minimum(by_subgroups(sizes) * SUBGROUP_SIZE / np.maximum(counts.work_items(sizes), 1), 1.0)
+    return np.asarray(STORE * (1 - JOINED * stored))
+
+
 def met(counted: Sequence[tuple[AccessCount, Floats]]) -> Floats:
     """Returns how many accesses to the busiest blocks of an array meet, of those of each that go to its own; all where
     it is not known of one which these are."""
@@ -65,7 +77,8 @@ class ContendedFeature(CountedFeature):
     They are sectors of 32 bytes that sub-groups access, of atomics each as often as most work-items meet at one of its
     places; divided by the blocks of the array that they lie in, as if these were accessed alike, or by as many as
     observed groups shared: updates of one counter count once for each sub-group, those of a megabyte hardly anything.
-    Sums of floats take a sector for longer than others, in which others have their turn.
+    Sums of floats take a sector for longer than others, in which others have their turn, and stores for longer or
+    shorter than updates.
 
     With ``walked``, only those count that work-groups walk through an array with, in the order in which they begin:
     those that run at a time have as small a part of its blocks as they are of all work-groups.
@@ -88,6 +101,8 @@ class ContendedFeature(CountedFeature):
                 touched = touched_bytes(self.parsed, footprint, counts, sizes)
                 each = sectors.each(sectors.pattern, counts, sizes)
                 shares = [(a, count * self.share(a, touched)) for a, count in each]
+                if self.direction == "store":
+                    shares = [(a, count * store_time(a, counts, sizes)) for a, count in shares]
                 if self.is_walked:
                     shares = [(a, count * walked_part(a, counts, sizes)) for a, count in shares]
                 most = np.maximum(most, met(shares))

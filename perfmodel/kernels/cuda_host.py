@@ -19,6 +19,7 @@ _WHOLE += "typedef unsigned long ulong; typedef int64_t intptr_t; typedef uint64
 _WHOLE += "typedef long off_t; typedef long off64_t; typedef long ssize_t; typedef long time_t;\n"
 _WHOLE += "typedef unsigned char u_char; typedef unsigned short u_short; typedef unsigned int u_int;\n"
 _LIMITS = """
+#ifndef INT_MAX
 #define CHAR_BIT 8
 #define SCHAR_MAX 127
 #define SCHAR_MIN (-128)
@@ -37,6 +38,9 @@ _LIMITS = """
 #define LLONG_MAX 9223372036854775807ll
 #define LLONG_MIN (-LLONG_MAX - 1)
 #define ULLONG_MAX 18446744073709551615ull
+#endif
+"""
+_LIMITS_OF_FLOATS = """
 #define FLT_DIG 6
 #define DBL_DIG 15
 #define FLT_MANT_DIG 24
@@ -49,6 +53,25 @@ _LIMITS = """
 #define DBL_EPSILON 2.2204460492503131e-16
 #define RAND_MAX 2147483647
 """
+_OF_BITS = "".join(  # as NVIDIA's headers, which may come along, have them for the runtime compiler
+    f"typedef {sign}int{bits}_t {sign}int_fast{bits}_t; typedef {sign}int{bits}_t {sign}int_least{bits}_t;\n"
+    f"#define {sign.upper()}INT{bits}_C(X) (({sign}int_least{bits}_t) (X))\n"
+    for bits in (8, 16, 32, 64)
+    for sign in ("", "u")
+)
+_OF_BITS += "typedef int64_t intmax_t; typedef uint64_t uintmax_t;\n"
+_OF_BITS += "".join(
+    f"#define INT{bits}_MIN {signed}_MIN\n#define INT{bits}_MAX {signed}_MAX\n#define UINT{bits}_MAX {unsigned}_MAX\n"
+    for bits, signed, unsigned in (
+        (8, "SCHAR", "UCHAR"),
+        (16, "SHRT", "USHRT"),
+        (32, "INT", "UINT"),
+        (64, "LLONG", "ULLONG"),
+    )
+)
+_OF_BITS += "".join(f"#define INT{name}_MAX LLONG_MAX\n#define UINT{name}_MAX ULLONG_MAX\n" for name in ("MAX", "PTR"))
+_OF_BITS += "#define SIZE_MAX ULLONG_MAX\n"
+_INTEGERS = f"#ifndef INT_TYPES\n#define INT_TYPES\n{_LIMITS}{_WHOLE}{_OF_BITS}#endif\n"
 _MATH = """
 #define M_PI 3.14159265358979323846
 #define M_PI_2 1.57079632679489661923
@@ -330,8 +353,10 @@ UNMASKED = "unmasked.h"
 HEADERS: Mapping[str, str] = {
     **dict.fromkeys(_EMPTY, "#pragma once\n"),
     **dict.fromkeys(("stddef.h", "cstddef"), "#pragma once\n"),
-    **dict.fromkeys(("stdint.h", "cstdint", "inttypes.h"), f"#ifndef INT_TYPES\n#define INT_TYPES\n{_WHOLE}#endif\n"),
-    **dict.fromkeys(("limits.h", "climits", "float.h", "cfloat"), f"#ifndef INT_MAX\n{_LIMITS}#endif\n"),
+    **dict.fromkeys(("stdint.h", "cstdint", "inttypes.h"), _INTEGERS),
+    **dict.fromkeys(
+        ("limits.h", "climits", "float.h", "cfloat"), f"{_LIMITS}#ifndef FLT_DIG\n{_LIMITS_OF_FLOATS}#endif\n"
+    ),
     **dict.fromkeys(("math.h", "cmath"), f"#ifndef M_PI\n{_MATH}#endif\n"),
     **dict.fromkeys(("type_traits", "limits", "utility", "tuple", "array"), _OF_NVIDIA),
     **dict.fromkeys(("iostream", "ostream", "istream", "fstream", "sstream", "iomanip"), _STREAMS),

@@ -169,7 +169,7 @@ class PtxProgram(DeclaredProgram):
             arrays = {each.name: (str(each.dtype), each.size) for each in self.launch(values).arrays()}
             self._counts[key] = counts_of(
                 emulation,
-                arrays,
+                arrays | self._variables,
                 frozenset(self.arrays),
                 subgroup_size,
                 has_vectors=self.has_vectors,
@@ -178,6 +178,12 @@ class PtxProgram(DeclaredProgram):
                 code=None if self._machine_code is None else self._machine_code.instructions,
             )
         return self._counts[key]
+
+    @cached_property
+    def _variables(self) -> dict[str, tuple[str, int]]:
+        """The type and number of elements of each variable of the program in global memory."""
+        found = (each for each in self.code.kernel.variables.values() if each.space == "global" and each.n_bytes)
+        return {each.name: (each.type.dtype, each.n_bytes // each.type.bytes) for each in found}
 
     @cached_property
     def _held(self) -> Held | None:

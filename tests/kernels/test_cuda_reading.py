@@ -187,6 +187,12 @@ READ = {
         "USHRT_MAX + SHRT_MIN + CHAR_BIT + (LONG_MAX > INT_MAX) + (ULLONG_MAX > LLONG_MAX) + FLT_DIG",
         65535 - 32768 + 8 + 1 + 1 + 6,
     ),
+    "limits of whole numbers by their bits": (
+        "#include <cstdint>",
+        "UINT8_MAX + INT16_MAX + (UINT32_MAX > INT32_MAX) + (INT64_MIN < INT32_MIN) + (UINT64_C(1) << 4) "
+        "+ sizeof(uint_fast16_t) + sizeof(int_least16_t)",
+        255 + 32767 + 1 + 1 + 16 + 2 + 2,
+    ),
     "functions of C++'s library by C's names": ("#include <cmath>", "int(std::cosf(0.0f) + std::asinh(0.0))", 1),
 }
 

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import perfmodel as pm
+from perfmodel.kernels.array_contents import said_of_array
 
 GATHER = """__kernel void gather(__global const float *x, __global const int *index, __global float *out, const int n)
 {
@@ -44,6 +45,16 @@ def test_gathers_touch_what_their_indices_say(order: str) -> None:
         assert found == pytest.approx(blocks_of(index, size, 32))
     of_groups = pm.feature("f_mem_footprint_global_load_var:x_granularity:workgroup_block:32").eval(kernel)
     assert of_groups == pytest.approx(32 * blocks_of(index, 32, LOCAL))
+
+
+@pytest.mark.parametrize("form", ["as_opencl", "as_machine_code"])
+def test_words_say_between_which_numbers_indices_lie(form: str) -> None:
+    if form == "as_machine_code":
+        pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    for most, expected in ((8, N / 32), (LARGE, N)):
+        kernel = gather().as_countable({"index": said_of_array("index", f"random:int32:{N}:0:{most}")})
+        found = pm.feature("f_mem_transactions_global_load_var:x_block:32").eval(getattr(kernel, form)())
+        assert found == pytest.approx(expected, rel=0.02)
 
 
 def test_without_their_contents_indices_may_be_anywhere() -> None:
