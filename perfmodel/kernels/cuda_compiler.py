@@ -18,7 +18,7 @@ from perfmodel.kernels.cuda_attempt import Attempt, absent_headers
 from perfmodel.kernels.cuda_declarations import UNNAMED, base_name
 from perfmodel.kernels.cuda_host import HEADERS
 from perfmodel.kernels.cuda_process import CompilerProcess, CrashedError, RefusedError
-from perfmodel.kernels.cuda_refusals import refusal
+from perfmodel.kernels.cuda_refusals import refused
 from perfmodel.kernels.cuda_toolkit import toolkits
 from perfmodel.kernels.hip_headers import HIP_HEADERS
 from perfmodel.kernels.nvcc_options import of_runtime_compiler
@@ -107,7 +107,7 @@ def _compile_kernel_alone(
                     f"NVIDIA's compiler crashes on what kernel {base_name(name)!r} needs of its source; give a smaller "
                     "one"
                 ) from None
-    raise SourceError(refusal(log, source, name, _FILE, attempt.not_found))
+    raise refused(log, source, name, _FILE, attempt.not_found)
 
 
 @lru_cache

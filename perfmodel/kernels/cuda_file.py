@@ -16,7 +16,7 @@ from perfmodel.kernels.arguments import Argument, Array, Derived, Image, Scalar,
 from perfmodel.kernels.array_contents import ArrayContents, said_of_array
 from perfmodel.kernels.cuda_declarations import full_name
 from perfmodel.kernels.cuda_host import is_never_read, is_of_a_library
-from perfmodel.kernels.cuda_refusals import NAMES, not_named
+from perfmodel.kernels.cuda_refusals import NAMES, MissingHeadersError, not_named
 from perfmodel.kernels.cuda_source import DeclaredArgument, arguments_of, kernels_in, template_parameters, without_types
 from perfmodel.kernels.given_arguments import names_in
 from perfmodel.kernels.given_source import (
@@ -29,7 +29,7 @@ from perfmodel.kernels.given_source import (
     is_text,
     read_as,
 )
-from perfmodel.kernels.inclusion import included
+from perfmodel.kernels.inclusion import folders_near, included
 from perfmodel.kernels.ptx_program import PtxProgram
 from perfmodel.kernels.size_expression import Extent, axes_of
 from perfmodel.kernels.struct_pointers import how_to_give
@@ -157,7 +157,13 @@ def cuda_kernel(
     check_list("folders", folders, "include")
     text = cuda_text(source, folders)
     with read_as(CUDA, text):
-        return _compiled(text, name, "the source" if is_text(source) else str(source), options)
+        try:
+            return _compiled(text, name, "the source" if is_text(source) else str(source), options)
+        except MissingHeadersError as error:
+            near = [] if is_text(source) else folders_near(Path(source), error.headers)
+            if not near:
+                raise
+            raise SourceError(f"{error}, as {' '.join(f'--include {folder}' for folder in near)}") from error
 
 
 def _compiled(text: str, name: str | None, file: str, options: Sequence[str]) -> CompiledKernel:

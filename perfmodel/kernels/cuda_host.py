@@ -16,7 +16,7 @@ _WHOLE += "namespace std { " + "".join(f"using ::{sign}int{bits}_t; " for bits i
 _WHOLE += "}\n"
 _WHOLE += "typedef unsigned char uchar; typedef unsigned short ushort; typedef unsigned int uint;\n"
 _WHOLE += "typedef unsigned long ulong; typedef int64_t intptr_t; typedef uint64_t uintptr_t;\n"
-_WHOLE += "typedef long off_t; typedef long off64_t; typedef long ssize_t; typedef long time_t;\n"
+_WHOLE += "typedef long off_t; typedef long off64_t; typedef long ssize_t; typedef long long time_t;\n"
 _WHOLE += "typedef unsigned char u_char; typedef unsigned short u_short; typedef unsigned int u_int;\n"
 _LIMITS = """
 #ifndef INT_MAX

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from perfmodel.basics.errors import SourceError
 from perfmodel.kernels.cuda_declarations import base_name, outline_of
 from perfmodel.kernels.cuda_host import is_of_a_library, may_be_needed
 from perfmodel.kernels.cuda_source import types_of
@@ -25,8 +26,20 @@ _UNCLEAR = {
 """Words of the compiler's that name nothing: what to name instead, and what of it."""
 
 
-def refusal(log: str, source: str, kernel: str, file: str, not_found: Sequence[str]) -> str:
-    """Returns what is wrong with a kernel.
+class MissingHeadersError(SourceError):
+    """Raised for a kernel that the compiler refuses, as headers may be missing.
+
+    Attributes:
+        headers: that were not found, by the ways that the source says.
+    """
+
+    def __init__(self, reason: str, headers: Sequence[str]) -> None:
+        super().__init__(reason)
+        self.headers = tuple(headers)
+
+
+def refused(log: str, source: str, kernel: str, file: str, not_found: Sequence[str]) -> SourceError:
+    """Returns an error that says what is wrong with a kernel.
 
     Args:
         log: of the compiler.
@@ -37,23 +50,25 @@ def refusal(log: str, source: str, kernel: str, file: str, not_found: Sequence[s
     name = base_name(kernel)
     own = [source[each.start : each.end] for each in outline_of(source).declarations if each.name == name]
     if any("__global__" in each and "<<<" in each for each in own):
-        return f"kernel {name!r} launches kernels itself, which is not emulated; give those that it launches"
+        return SourceError(
+            f"kernel {name!r} launches kernels itself, which is not emulated; give those that it launches"
+        )
     said = _said(log, file) or "the source is not understood"
     undefined = _UNDEFINED.search(said)
     if undefined and re.search(rf"\btexture\s*<[^;]*>\s*{undefined[1]}\b", source):
-        return (
+        return SourceError(
             f"{said}: references to textures are gone since CUDA 12, and textures are not emulated; give the kernel "
             "an array"
         )
     if undefined and (under := _conditions_of_all(source, undefined[1])):
         conditions = " and ".join(map(repr, under))
-        return f"{said}: it is defined under {conditions}, which does not hold; give the option -D… for it"
+        return SourceError(f"{said}: it is defined under {conditions}, which does not hold; give the option -D… for it")
     missing = sorted(filter(may_be_needed, not_found), key=is_of_a_library)[:_MOST_NAMED]
     option = ""
     may_be_option = not missing or (undefined is not None and undefined[1].isupper())
     if undefined and undefined[1] != name and may_be_option and all(map(is_of_a_library, missing)):
         option = f"; if builds define it, give the option -D{undefined[1]}=…"
-    return f"{said}{option}{_remedy(missing)}"
+    return MissingHeadersError(f"{said}{option}{_remedy(missing)}", missing)
 
 
 def not_named(source: str, name: str, file: str, why: str, kernels: Sequence[str]) -> str:

@@ -20,6 +20,8 @@ _GUARD = re.compile(r"\s*#[ \t]*(?:ifndef|if[ \t]+![ \t]*defined)[ \t(]+(\w+)")
 _ONCE = "#pragma once"
 _BRANCHING = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b", re.MULTILINE)
 MOST_INCLUDES, DEEPEST_INCLUDE = 5000, 40
+MOST_ABOVE, MOST_FOLDERS = 3, 2000
+"""Headers that are not found are looked for in what so many folders above a source hold, so many of them in all."""
 
 
 def included(
@@ -187,3 +189,32 @@ def _within(folders: Sequence[Path], path: Path) -> Path | None:
 def _line(number: int, file: str) -> str:
     name = re.sub(r'["\\\n]', "_", file)
     return f'#line {number} "{name}"' if name else f"#line {number}"
+
+
+def folders_near(source: Path, headers: Sequence[str]) -> list[Path]:
+    """Returns the folders in which headers lie that a source includes, of those around it: what it and up to three
+    folders above hold, as far as a home or a repository goes.
+
+    Args:
+        headers: by the ways that the source says.
+    """
+    left, looked_in = list(headers), set[str]()
+    found: dict[Path, None] = {}
+    for top in source.resolve().parents[: 1 + MOST_ABOVE]:
+        if top in (Path.home(), Path(top.anchor)):
+            break
+        for folder, inner, _ in os.walk(top):
+            inner[:] = [each for each in sorted(inner) if not each.startswith(".")]
+            if folder in looked_in:
+                inner.clear()
+                continue
+            looked_in.add(folder)
+            here = [each for each in left if ".." not in each.split("/") and (Path(folder) / each).is_file()]
+            left = [each for each in left if each not in here]
+            if here:
+                found[Path(os.path.relpath(folder))] = None
+            if not left or len(looked_in) > MOST_FOLDERS:
+                return list(found)
+        if (top / ".git").exists():
+            break
+    return list(found)

@@ -119,6 +119,26 @@ def test_what_is_wrong_is_one_sentence(
     assert len(told.strip().splitlines()) == 1
 
 
+def test_folders_of_headers_that_lie_nearby_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("src", "include/deep", "other"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "src/k.cu").write_text(
+        '#include "kernel.cuh"\n#include "deep/more.h"\n__global__ void k(float *x) { x[0] = N * twice(x[0]); }'
+    )
+    (tmp_path / "include/kernel.cuh").write_text("#define N 3")
+    (tmp_path / "include/deep/more.h").write_text("__device__ float twice(float x) { return 2 * x; }")
+    monkeypatch.chdir(tmp_path / "src")
+    words = ["count", "k.cu", "--grid", "1", "--block", "32", "--arg", "x=8"]
+    assert main(words) == 2
+    told = capsys.readouterr().err
+    assert told.endswith(
+        "not found: kernel.cuh, deep/more.h; give their folders (--include), as --include ../include\n"
+    )
+    assert main([*words, *told.split()[-2:]]) == 0
+
+
 def test_cuda_is_not_measured_by_way_of_opencl(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [f"{file}:saxpy", *LAUNCH, *DATA, "--arg", "n=64", "--store", str(tmp_path / "t.sqlite")]
     assert main(["measure", *words, "--device", "cpu"]) == 0
