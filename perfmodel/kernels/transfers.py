@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from perfmodel.basics.errors import DecidedByDataError
 from perfmodel.counting.counts import KernelCounts
 from perfmodel.kernels.derived_program import DerivedProgram
 from perfmodel.kernels.launch import Launch
@@ -33,10 +34,13 @@ class WithTransfers(DerivedProgram[Program]):
         known: dict[str, float] = {name: int(arguments[name]) for name in self.sizes}
         known |= {name: arguments[name] for name in self.deciding}
         launch = self.program.launch(arguments)
-        touched = self.program.counts_for(None, known).footprints
+        try:
+            touched = {(each.variable, each.direction) for each in self.program.counts_for(None, known).footprints}
+        except DecidedByDataError:  # which decide how often, but not on which arrays
+            touched = {(each.variable, each.direction) for each in self.program.as_opencl().lowered.accesses}
 
         def moved(direction: str) -> tuple[str, ...]:
-            own = {footprint.variable for footprint in touched if footprint.direction in (direction, "atomic")}
+            own = {variable for variable, way in touched if way in (direction, "atomic")}
             return tuple(array.name for array in launch.arrays() if array.name in own)
 
         return replace(launch, copied_in=moved("load"), copied_out=moved("store"))

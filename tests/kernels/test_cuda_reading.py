@@ -257,7 +257,7 @@ REFUSED = {
     ),
     "a function that is elsewhere": (
         "extern __device__ int other(int n);\n__global__ void f(int *x) { x[0] = other(3); }",
-        "function 'other' has no body in the PTX text; give the source that holds it as well",
+        "function 'other' has no body in the text; give one that has it, as by an #include of the file that defines it",
     ),
     "a function that calls itself": (
         "namespace deep { __device__ __noinline__ int sum(int n) { return n > 0 ? n + sum(n - 1) * n : 0; } }\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import perfmodel as pm
@@ -29,6 +30,19 @@ def test_an_array_that_is_changed_goes_both_ways() -> None:
     source = "__kernel void k(__global float *a) { a[get_global_id(0)] += 1.0f; }"
     kernel = pm.Kernel.from_opencl(source, "k", 1024, 64, {"a": 1024}).with_transfers()
     assert features(kernel) == [4096, 4096, 1, 1]
+
+
+@pytest.mark.parametrize("form", ["as_observed", "as_countable"])
+def test_data_that_decide_how_often_do_not_decide_what_is_copied(form: str) -> None:
+    source = """__kernel void k(__global const int *turns, __global float *out) {
+        int i = get_global_id(0);
+        for (int k = 0; k < turns[i]; k++) out[i] += 1.0f;
+    }"""
+    kernel = pm.Kernel.from_opencl(source, "k", 64, 64, {"turns": 64, "out": 64})
+    given = getattr(kernel, form)({"turns": np.full(64, 3, np.int32)}).with_transfers()
+    launch = given.launch()
+    assert (launch.copied_in, launch.copied_out) == (("turns", "out"), ("out",))
+    assert features(given) == [512, 256, 2, 1]
 
 
 def test_it_is_another_measurement(collection: pm.KernelCollection) -> None:
