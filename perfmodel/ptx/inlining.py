@@ -84,7 +84,10 @@ def _without_body(name: str) -> str:
         return f"memory that threads allocate ({called!r}) is not emulated; give the kernel an array"
     if name.startswith("cuda"):
         return f"{called!r} is called by threads, which is not emulated; leave it to the host"
-    return f"function {called!r} has no body in the text; give one that has it, as by an #include of the file that defines it"
+    return (
+        f"function {called!r} has no body in the text; give one that has it, as by an #include of the file that "
+        "defines it"
+    )
 
 
 class _Inliner:
