@@ -34,6 +34,7 @@ class WithTransfers(DerivedProgram[Program]):
         known: dict[str, float] = {name: int(arguments[name]) for name in self.sizes}
         known |= {name: arguments[name] for name in self.deciding}
         launch = self.program.launch(arguments)
+        touched: set[tuple[str | None, str]]
         try:
             touched = {(each.variable, each.direction) for each in self.program.counts_for(None, known).footprints}
         except DecidedByDataError:  # which decide how often, but not on which arrays
