@@ -77,15 +77,24 @@ class Part:
 
     def _loop_of(self, head: int) -> int | None:
         """Returns the innermost loop of the source that most of a loop's own instructions come from."""
-        own = [among for block in self.flow.own(head) for among in self.candidates[block.number] if among]
-        found, told = self._common(own, OWN, surely=True)
-        if told < FEW or found is None:
-            other, others = self._common(own, OWN)
+        found, told = self._surely_of(head)
+        if found is None:
+            other, others = self._common(self._own(head), OWN)
             found, told = (other, others) if others else (found, told)
         if not told:
             inside = (number for number in self.flow.loops[head].blocks)
             found, _ = self._common([among for n in inside for among in self.candidates[n] if among], ALL)
         return found
+
+    def _own(self, head: int) -> list[tuple[int, ...]]:
+        """Returns the blocks of the source that a loop's own instructions may come from."""
+        return [among for block in self.flow.own(head) for among in self.candidates[block.number] if among]
+
+    def _surely_of(self, head: int) -> tuple[int | None, int]:
+        """Returns the loop of the source, in which nobody meets, that a loop is by instructions which are of one place,
+        and how many these are; None where too few say so."""
+        found, told = self._common(self._own(head), OWN, surely=True)
+        return (None if told < FEW else found), told
 
     def _common(
         self, instructions: Iterable[tuple[int, ...]], share: float, surely: bool = False
@@ -111,7 +120,7 @@ class Part:
 
     def _over_items(self, found: Mapping[int, int | None]) -> set[int]:
         """Returns the loops over work-items: as many around each other as the launch has axes; between barriers, those
-        that go back where work-items meet or the kernel ends."""
+        that go back where work-items meet or the kernel ends, but for those in a loop in which nobody meets."""
         axes = len(self.source.local_size)
         over: set[int] = set()
         if not self.source.uses_ids and not self.meets:
@@ -119,7 +128,9 @@ class Part:
         deepest = max((len(around) for around in self.flow.around.values()), default=0)
         for head in self.flow.loops:
             if self.meets:
-                is_over = self.flow.outer(head) is None or self._goes_back(head)
+                outer = self.flow.outer(head)
+                is_within = outer is not None and outer not in over and self._surely_of(outer)[0] is not None
+                is_over = outer is None or (self._goes_back(head) and not is_within)
             elif not self._is_outermost(head, over):
                 is_over = False
             elif deepest < axes:

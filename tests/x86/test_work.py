@@ -88,6 +88,32 @@ def test_nested_loops_and_those_between_barriers() -> None:
     assert found == pytest.approx(4096 * 64 * 16 / lanes(), rel=0.2)
 
 
+def test_loops_of_a_function_are_its_own_where_work_items_meet_behind_them() -> None:
+    text = """int power(int base, int times, int of) {
+        int c = 1;
+        for (int e = 0; e < times; e++)
+            c = (c * base) % of;
+        return c;
+    }
+    __kernel void k(__global float *a, int n) {
+        for (int i = get_local_id(0); i < n; i += get_local_size(0)) {
+            float s = 0;
+            for (int j = 0; j < n + i; j++) {
+                s += power(16, n + i - j, 8 * j + 1) / (float)(8 * j + 1);
+                s -= (int)s;
+            }
+            a[i] = s;
+        }
+        END
+    }"""
+    arguments = [Array("a", "float32", 4096, is_output=True), Scalar("n", "int32")]
+    plain, meeting = (
+        pm.Kernel(OpenCLProgram(text.replace("END", end), "k", 4096, 64, arguments), {}, None, n=64).as_core_code()
+        for end in ("", "barrier(CLK_GLOBAL_MEM_FENCE);")
+    )
+    assert core("slots", meeting) == pytest.approx(core("slots", plain), rel=0.01)
+
+
 def test_sums_in_registers_between_barriers_of_a_loop() -> None:
     """Work-items come back to code before the first barrier from behind the last one."""
     text = """size_t x = get_local_id(0), y = get_local_id(1); float sum[4]; __local float tile[16][16];
