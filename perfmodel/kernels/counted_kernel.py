@@ -8,12 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from perfmodel.basics.errors import (
-    CountingError,
-    DecidedByDataError,
-    OutOfBudgetError,
-    PerfmodelError,
-)
+from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError, PerfmodelError
 from perfmodel.counting.counts import SUBGROUP_SIZE, CountingWarning, KernelCounts
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.compiled import Compiled
