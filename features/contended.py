@@ -16,8 +16,9 @@ from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
 STORE, JOINED = 1.2, 0.45
-"""A store takes a place for so much of the time of an update, less this part of it where every sub-group makes one: the
-more of them wait in a compute unit, the more are joined there; measured by `benchmarks.updates`."""
+"""A store takes a place for so much of the time of an update, less this part of it where every sub-group makes one:
+those that come at once in a compute unit are joined there, and not what a loop stores again and again; measured by
+`benchmarks.updates`."""
 
 
 def touched_bytes(name: FeatureName, footprint: Footprint | None, counts: KernelCounts, sizes: Sizes) -> Floats:
@@ -55,8 +56,8 @@ def store_time(access: AccessCount, counts: KernelCounts, sizes: Sizes) -> Float
     """Returns how long a store takes the place that it goes to, an update being 1."""
     by_subgroups = access.executions.subgroup
     assert by_subgroups is not None
-    stored = np.minimum(by_subgroups(sizes) * SUBGROUP_SIZE / np.maximum(counts.work_items(sizes), 1), 1.0)
-    return np.asarray(STORE * (1 - JOINED * stored))
+    each = np.maximum(by_subgroups(sizes) * SUBGROUP_SIZE / np.maximum(counts.work_items(sizes), 1), 1e-9)
+    return np.asarray(STORE * (1 - JOINED * np.minimum(each, 1 / each)))
 
 
 def met(counted: Sequence[tuple[AccessCount, Floats]]) -> Floats:

@@ -106,7 +106,7 @@ def test_loops_of_a_function_are_its_own_where_work_items_meet_behind_them() -> 
         }
         END
     }"""
-    arguments = [Array("a", "float32", 4096, is_output=True), Scalar("n", "int32")]
+    arguments: list[Argument] = [Array("a", "float32", 4096, is_output=True), Scalar("n", "int32")]
     plain, meeting = (
         pm.Kernel(OpenCLProgram(text.replace("END", end), "k", 4096, 64, arguments), {}, None, n=64).as_core_code()
         for end in ("", "barrier(CLK_GLOBAL_MEM_FENCE);")
