@@ -7,8 +7,10 @@ Each work-item of a kernel in CUDA updates eight places that a hash chooses, in 
 its work-group of 256. In kernels of two places, one work-item of each sub-group adds to one of them; they show which
 bytes the parts of the second-level cache have (`perfmodel.counting.contention.parts_of`). The kernel of letters adds to
 256 counters as text does, where few letters are most. In kernels of flags, a part of the sub-groups store what they
-load to one place, or to that of their work-group, of a few, as programs say that something has changed. Times come from
-the store; kernels that it lacks are measured if the device is here, and left out if not. All show what
+load to one place, or to that of their work-group, of a few, as programs say that something has changed. In kernels of
+gathers, each work-item adds anywhere in one array and loads from anywhere in another, which together exceed the
+second-level cache: what is touched more often stays (`perfmodel.features.scattered.rooms`). Times come from the store;
+kernels that it lacks are measured if the device is here, and left out if not. All show what
 `perfmodel.counting.atomics` says of operations, and `perfmodel.features.contended` of stores; they join no fit.
 """
 
@@ -94,6 +96,27 @@ extern "C" __global__ void of_flags(const int *words, int *flags, unsigned place
     if ((h >> 13) % 8 < part) flags[blockIdx.x % places * apart] = word;
 }
 """
+BESIDE = ((8, 8), (32, 32), (128, 8), (128, 32), (512, 8))
+"""Megabytes of the array that is loaded from, and of the one that is added to."""
+OF_GATHERS = """
+__device__ unsigned hashed(unsigned x)
+{
+    x = (x ^ (x >> 16)) * 2146121005u;
+    x = (x ^ (x >> 15)) * 2221713035u;
+    return x ^ (x >> 16);
+}
+extern "C" __global__ void of_gathers(const float *x, float *y, float *out, unsigned last_x, unsigned last_y, \
+unsigned m)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    float s = 0;
+    for (unsigned k = 0; k < m; k++) {
+        for (unsigned j = 0; j < 4; j++) s += x[hashed(16 * i + j + 77777 * k) & last_x];
+        for (unsigned j = 8; j < 12; j++) atomicAdd(y + (hashed(16 * i + j + 77777 * k) & last_y), 1.0f);
+    }
+    out[i] = s;
+}
+"""
 SHARED = """extern __shared__ TYPE own[];
     for (unsigned j = threadIdx.x; j <= mask; j += blockDim.x) own[j] = 0;
     __syncthreads();"""
@@ -149,6 +172,14 @@ def rows() -> Iterator[Row]:
         yield Row(operation="sum", memory="global", places=title, updates=updates, kernel=kernel)
     kernel = pm.Kernel.from_cuda(OF_LETTERS, "of_letters", groups, GROUP, {"counters": 256}, m=TIMES)
     yield Row(operation="sum", memory="global", places="256, by letters", updates=TIMES * ITEMS, kernel=kernel)
+    for from_, to in BESIDE:
+        loaded, added = (2**20 * megabytes // BYTES["float"] for megabytes in (from_, to))
+        arrays = {"x": loaded, "y": added, "out": 4 * ITEMS}
+        kernel = pm.Kernel.from_cuda(
+            OF_GATHERS, "of_gathers", 4 * groups, GROUP, arrays, last_x=loaded - 1, last_y=added - 1, m=4
+        )
+        title = f"{to} MB, loads from {from_} MB"
+        yield Row(operation="sum of floats", memory="global", places=title, updates=16 * 4 * ITEMS, kernel=kernel)
     for places, apart, part in FLAGS:
         kernel = pm.Kernel.from_cuda(
             OF_FLAGS,

@@ -71,7 +71,7 @@ class ScatteredFeature(CountedFeature):
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
         jumping = [a for a in counts.accesses if a.space == "global" and self.jumps(a, counts, sizes)]
-        lost = self.lost(jumping, counts, sizes) if self.keeps else np.asarray(1.0)
+        lost = self.lost(jumping, counts, sizes) if self.keeps else {}
         by_array: dict[tuple[str, str], list[AccessCount]] = {}
         for access in jumping:
             if self.direction in (None, access.direction):
@@ -83,7 +83,8 @@ class ScatteredFeature(CountedFeature):
             # Fields of a struct share blocks.
             part = np.minimum(quotient(most, sum(moved, np.asarray(0.0)), 1.0), 1.0)
             for access, of_one in zip(accesses, moved, strict=True):
-                found = of_one * part * self.part_missed(access, lost) * self.part_counted(access, counts, sizes)
+                missed = self.part_missed(access, lost.get(variable, np.asarray(1.0)))
+                found = of_one * part * missed * self.part_counted(access, counts, sizes)
                 total = total + np.where(self.reach_of(access, counts, sizes) > self.reach, found, 0.0)
         return total
 
@@ -110,7 +111,7 @@ class ScatteredFeature(CountedFeature):
         """Returns the part of an access's blocks that counts.
 
         Args:
-            lost: of random accesses to all that is scattered, the part that misses the cache.
+            lost: of random accesses to its array, the part that misses the cache.
         """
         if self.first:
             return np.asarray(1.0)
@@ -118,24 +119,28 @@ class ScatteredFeature(CountedFeature):
             return lost
         return np.asarray(access.missed)
 
-    def lost(self, jumping: list[AccessCount], counts: KernelCounts, sizes: Sizes) -> Floats:
-        """Returns the part of accesses to random sectors of a cache's lines that miss them.
+    def lost(self, jumping: list[AccessCount], counts: KernelCounts, sizes: Sizes) -> dict[str, Floats]:
+        """Returns the part of accesses to random sectors of each array that misses the cache.
 
         A line stays as long as it is among those that were touched last, in whatever sector. Of the accesses to one
         that has stayed, a quarter goes to the sector of the access before; the others ask for one that came before
         that, if the line has stayed since. So the part h of hits is r (1/4 + 3/4 h), where r lines of all have room.
+        Arrays whose lines are touched more often have more of them there (Che, Tung and Wang, 2002).
         """
         reaches: dict[str, Floats] = {}
+        touches: dict[str, Floats] = {}
         for access in jumping:
-            touched = np.minimum(self.reach_of(access, counts, sizes), self.at_once(access, SECTOR, counts, sizes))
+            moved = self.at_once(access, SECTOR, counts, sizes)
+            touched = np.minimum(self.reach_of(access, counts, sizes), moved)
             lines = reaches.get(access.variable, np.asarray(0.0)) + touched / SECTOR * LINE_BYTES
             array = bytes_of_array(counts, access, sizes)
             reaches[access.variable] = lines if array is None else np.minimum(lines, array)
-        whole = sum(reaches.values(), np.asarray(0.0))
-        room = np.minimum(quotient(np.asarray(self.keeps), whole, 1.0), 1.0)
+            touches[access.variable] = touches.get(access.variable, np.asarray(0.0)) + moved
         sectors = LINE_BYTES / SECTOR
-        found: Floats = sectors * (1.0 - room) / (sectors - (sectors - 1.0) * room)
-        return found
+        return {
+            variable: sectors * (1.0 - room) / (sectors - (sectors - 1.0) * room)
+            for variable, room in rooms(self.keeps, reaches, touches).items()
+        }
 
     def jumps(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> bool:
         """Returns True if no strides say where the next groups access.
@@ -168,6 +173,35 @@ class ScatteredFeature(CountedFeature):
         known = bytes_of_array(counts, access, sizes)
         whole: Floats = np.asarray(np.inf) if known is None else known
         return whole if access.reach is None else np.minimum(whole, access.reach)
+
+
+def rooms(keeps: float, reaches: Mapping[str, Floats], touches: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Returns the part of each array's lines that a cache has, of random accesses to all of them.
+
+    A line that is touched at a rate of a has been touched in the last t with a chance of 1 - exp(-a t), where t is the
+    time in which as many lines are touched as there is room for (Che, Tung and Wang, Hierarchical Web Caching Systems,
+    2002, section III).
+
+    Args:
+        keeps: bytes that the cache has room for. reaches: those of each array's lines. touches: how often each is
+            touched, in any unit.
+    """
+    whole = sum(reaches.values(), np.asarray(0.0))
+    every = np.minimum(quotient(np.asarray(keeps), whole, 1.0), 1.0)
+    rates = [quotient(touches[variable], reach, 0.0) for variable, reach in reaches.items()]
+    if len(reaches) < 2 or all(np.allclose(rate, rates[0]) for rate in rates) or np.all(every >= 1.0):
+        return dict.fromkeys(reaches, every)
+    low, high = np.full(np.shape(whole), -80.0), np.full(np.shape(whole), 80.0)  # logarithms of the time
+    for _ in range(50):
+        middle = (low + high) / 2
+        held = sum(
+            reach * -np.expm1(-rate * np.exp(middle)) for reach, rate in zip(reaches.values(), rates, strict=True)
+        )
+        low, high = np.where(held < keeps, middle, low), np.where(held < keeps, high, middle)
+    return {
+        variable: np.where(every >= 1.0, 1.0, -np.expm1(-rate * np.exp(low)))
+        for variable, rate in zip(reaches, rates, strict=True)
+    }
 
 
 def _is_all_over(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> bool:

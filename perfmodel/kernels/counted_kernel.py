@@ -113,7 +113,7 @@ class CountedKernel(BoundKernel):
 
     @property
     def _is_given(self) -> bool:
-        """Whether it is counted by its source, and nothing has been seen yet of what arrays are told to hold."""
+        """True if it is counted by its source, and nothing has been seen yet of what arrays are told to hold."""
         if len(self.sizes) < len(self.program.sizes):
             return False
         program = self.program.program if isinstance(self.program, WithTransfers) else self.program

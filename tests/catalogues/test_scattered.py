@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 
 import numpy as np
 import pytest
 
 import perfmodel as pm
+from perfmodel.features.scattered import rooms
 
 ITEMS, LOADS, SPAN = 8192, 16, 2**23
 NAME = "f_mem_scattered_global_load_missed_block:32_reach:>8000000"
@@ -97,3 +99,30 @@ def test_atomics_go_anywhere_if_each_group_goes_to_all_of_an_array(is_anywhere: 
         found = kernel.as_countable({"at": np.ascontiguousarray(given)})
     missed = float(pm.feature(NAME.replace("load", "atomic")).eval(found))
     assert missed == pytest.approx(32 * items if is_anywhere else 0, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("lines", "touches"), [((4000, 500), (1, 1)), ((3000, 3000), (1, 4)), ((900, 2500, 300), (3, 2, 1))]
+)
+def test_lines_that_are_touched_more_often_are_in_a_cache_more_often(
+    lines: tuple[int, ...], touches: tuple[int, ...]
+) -> None:
+    """A cache that keeps what was touched last has each array's lines as often as is predicted."""
+    keeps, random, held = 2000, np.random.default_rng(5), OrderedDict[tuple[int, int], None]()
+    arrays = random.choice(len(lines), 60_000, p=np.array(touches) / sum(touches))
+    found, asked = np.zeros(len(lines)), np.zeros(len(lines))
+    for number, array in enumerate(arrays.tolist()):
+        line = array, int(random.integers(lines[array]))
+        if number > 20_000:
+            asked[array] += 1
+            found[array] += line in held
+        held[line] = None
+        held.move_to_end(line)
+        if len(held) > keeps:
+            held.popitem(last=False)
+    names = [f"a{number}" for number in range(len(lines))]
+    reaches = {name: np.asarray(128.0 * count) for name, count in zip(names, lines, strict=True)}
+    often = {name: np.asarray(float(count)) for name, count in zip(names, touches, strict=True)}
+    expected = rooms(128.0 * keeps, reaches, often)
+    for name, share in zip(names, found / asked, strict=True):
+        assert float(expected[name]) == pytest.approx(share, abs=0.02)
