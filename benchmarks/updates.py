@@ -136,7 +136,7 @@ class Row:
 
 
 def rows() -> Iterator[Row]:
-    """Yields the kernels that update places by a hash, those of two places, and that of letters."""
+    """Yields the kernels in the order of the table."""
     for operation, (type_, update) in OPERATIONS.items():
         items = ITEMS_OF_LOOPS if "loop" in operation else ITEMS
         for memory, numbers in PLACES.items():

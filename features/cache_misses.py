@@ -10,6 +10,7 @@ import numpy as np
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.counts import KernelCounts
+from perfmodel.counting.kept_lines import time_kept
 from perfmodel.counting.recording import Recording
 from perfmodel.features.core_order import Stream, Walk, Walks, counts_needed
 from perfmodel.features.memory_access import Floats, Sizes
@@ -20,8 +21,6 @@ LANES = 16
 WALKS = Walks()
 STEEPNESS = 4
 """A working set as large as the cache is kept by one half, one of twice the size by a seventeenth."""
-FEWEST, HALVINGS = 20.0, 30
-"""Parts of e^-20 that miss are none; so often the range in which the logarithm of a part lies is halved."""
 
 
 @dataclass(frozen=True)
@@ -82,21 +81,15 @@ class Missed:
 
 
 def missed_at_random(own: Floats, beside: Floats, keeps: float) -> Floats:
-    """Returns the part of accesses to places at random that miss, by what independent references leave in a cache whose
-    least recently used lines go first (Che, Tung and Wang, "Hierarchical Web caching systems", 2002).
+    """Returns the part of accesses to places at random that miss, by for how long a cache keeps these
+    (`perfmodel.counting.kept_lines`).
 
     Args:
         own: bytes that the places lie in.
         beside: bytes that are touched beside, once each, while as many places are touched as there are.
         keeps: bytes of the cache.
     """
-    own, beside = np.maximum(own, 1e-9), np.maximum(beside, 1e-9)
-    least, most = np.full(np.broadcast(own, beside).shape, -FEWEST), np.zeros(np.broadcast(own, beside).shape)
-    for _ in range(HALVINGS):  # of the logarithm of the part that misses
-        middle = (least + most) / 2
-        fits = own * -np.expm1(middle) - beside * middle < keeps
-        least, most = np.where(fits, least, middle), np.where(fits, middle, most)
-    missed: Floats = np.exp((least + most) / 2)
+    missed: Floats = np.exp(-time_kept(keeps, np.maximum(beside, 1e-9), np.maximum(own, 1e-9), 1.0))
     return missed
 
 

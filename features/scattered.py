@@ -12,6 +12,8 @@ from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import SECTOR
 from perfmodel.counting.counts import LINE_BYTES, PAGE_BYTES, SUBGROUP_SIZE, AccessCount, Footprint, KernelCounts
 from perfmodel.counting.evaluation import quotient
+from perfmodel.counting.kept_lines import time_kept
+from perfmodel.counting.recording import Recording
 from perfmodel.features.footprint import FootprintFeature
 from perfmodel.features.memory_access import Floats, Sizes
 from perfmodel.features.transactions import (
@@ -28,6 +30,8 @@ DIRECTIONS = ("load", "store", "atomic")
 FLAGS = ("missed", "first", "gaps", "whole")
 ALL_OVER = 0.5
 """A group is all over an array that touches this part of its pages, or as many pages for its lines."""
+NEXT_TO_NONE = 1e-9
+"""So many bytes keep a sum from being 0."""
 FILLED = 0.99
 """A sub-group fills the sectors of which it stores this part of their bytes."""
 
@@ -125,7 +129,6 @@ class ScatteredFeature(CountedFeature):
         A line stays as long as it is among those that were touched last, in whatever sector. Of the accesses to one
         that has stayed, a quarter goes to the sector of the access before; the others ask for one that came before
         that, if the line has stayed since. So the part h of hits is r (1/4 + 3/4 h), where r lines of all have room.
-        Arrays whose lines are touched more often have more of them there (Che, Tung and Wang, 2002).
         """
         reaches: dict[str, Floats] = {}
         touches: dict[str, Floats] = {}
@@ -139,7 +142,7 @@ class ScatteredFeature(CountedFeature):
         sectors = LINE_BYTES / SECTOR
         return {
             variable: sectors * (1.0 - room) / (sectors - (sectors - 1.0) * room)
-            for variable, room in rooms(self.keeps, reaches, touches).items()
+            for variable, room in rooms(self.keeps, reaches, touches, sizes).items()
         }
 
     def jumps(self, access: AccessCount, counts: KernelCounts, sizes: Sizes) -> bool:
@@ -175,33 +178,28 @@ class ScatteredFeature(CountedFeature):
         return whole if access.reach is None else np.minimum(whole, access.reach)
 
 
-def rooms(keeps: float, reaches: Mapping[str, Floats], touches: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Returns the part of each array's lines that a cache has, of random accesses to all of them.
-
-    A line that is touched at a rate of a has been touched in the last t with a chance of 1 - exp(-a t), where t is the
-    time in which as many lines are touched as there is room for (Che, Tung and Wang, Hierarchical Web Caching Systems,
-    2002, section III).
+def rooms(
+    keeps: float, reaches: Mapping[str, Floats], touches: Mapping[str, Floats], sizes: Sizes
+) -> dict[str, Floats]:
+    """Returns the part of each array's lines that a cache has, of random accesses to all of them; those of which each
+    line is touched more often have more there (`perfmodel.counting.kept_lines`).
 
     Args:
-        keeps: bytes that the cache has room for. reaches: those of each array's lines. touches: how often each is
-            touched, in any unit.
+        keeps: bytes that the cache has room for. reaches: those of each array's lines. touches: how often each array
+            is touched, in any unit.
     """
-    whole = sum(reaches.values(), np.asarray(0.0))
-    every = np.minimum(quotient(np.asarray(keeps), whole, 1.0), 1.0)
-    rates = [quotient(touches[variable], reach, 0.0) for variable, reach in reaches.items()]
-    if len(reaches) < 2 or all(np.allclose(rate, rates[0]) for rate in rates) or np.all(every >= 1.0):
-        return dict.fromkeys(reaches, every)
-    low, high = np.full(np.shape(whole), -80.0), np.full(np.shape(whole), 80.0)  # logarithms of the time
-    for _ in range(50):
-        middle = (low + high) / 2
-        held = sum(
-            reach * -np.expm1(-rate * np.exp(middle)) for reach, rate in zip(reaches.values(), rates, strict=True)
-        )
-        low, high = np.where(held < keeps, middle, low), np.where(held < keeps, high, middle)
-    return {
-        variable: np.where(every >= 1.0, 1.0, -np.expm1(-rate * np.exp(low)))
-        for variable, rate in zip(reaches, rates, strict=True)
-    }
+    if len(reaches) < 2:
+        return {
+            variable: np.minimum(quotient(np.asarray(keeps), reach, 1.0), 1.0) for variable, reach in reaches.items()
+        }
+    rates = {variable: quotient(touches[variable], reach, 0.0) for variable, reach in reaches.items()}
+    lines = [each for variable, reach in reaches.items() for each in (reach, rates[variable])]
+    time = (
+        sizes.call(time_kept, keeps, NEXT_TO_NONE, *lines)
+        if isinstance(sizes, Recording)
+        else time_kept(keeps, NEXT_TO_NONE, *lines)
+    )
+    return {variable: -np.expm1(-rate * time) for variable, rate in rates.items()}
 
 
 def _is_all_over(counts: KernelCounts, access: AccessCount, sizes: Sizes) -> bool:

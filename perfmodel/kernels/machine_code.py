@@ -122,12 +122,11 @@ def _contents(given: Mapping[str, Any], launch: Launch) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in launch.arrays():
         content = given.get(each.name)
-        if isinstance(content, ArrayContents):
-            if content.array is None:
-                found[each.name] = content
-                continue
+        if isinstance(content, ArrayContents) and content.array is not None:
             content = content.array
-        if isinstance(content, np.ndarray) and content.nbytes % np.dtype(each.dtype).itemsize == 0 and content.size:
+        if isinstance(content, ArrayContents):
+            found[each.name] = content
+        elif isinstance(content, np.ndarray) and content.nbytes % np.dtype(each.dtype).itemsize == 0 and content.size:
             plain = np.ascontiguousarray(content).reshape(-1).view(np.uint8).view(each.dtype)
             found[each.name] = plain if plain.size == each.size else np.resize(plain, each.size)
     return found

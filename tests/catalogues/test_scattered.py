@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import perfmodel as pm
+from perfmodel.counting.recording import Recording
 from perfmodel.features.scattered import rooms
+from perfmodel.vocabulary.named_features import CountedFeature, feature
 
 ITEMS, LOADS, SPAN = 8192, 16, 2**23
 NAME = "f_mem_scattered_global_load_missed_block:32_reach:>8000000"
@@ -123,6 +125,23 @@ def test_lines_that_are_touched_more_often_are_in_a_cache_more_often(
     names = [f"a{number}" for number in range(len(lines))]
     reaches = {name: np.asarray(128.0 * count) for name, count in zip(names, lines, strict=True)}
     often = {name: np.asarray(float(count)) for name, count in zip(names, touches, strict=True)}
-    expected = rooms(128.0 * keeps, reaches, often)
+    expected = rooms(128.0 * keeps, reaches, often, {})
     for name, share in zip(names, found / asked, strict=True):
         assert float(expected[name]) == pytest.approx(share, abs=0.02)
+
+
+def test_what_stays_of_two_arrays_is_recorded_as_it_is_evaluated() -> None:
+    source = """uint hash(uint x) { x *= 2654435761u; return x ^ (x >> 15); }
+    __kernel void k(__global const float *a, __global const float *b, __global float *o, const int n)
+    {
+        const uint i = get_global_id(0);
+        o[i] = a[hash(i) & 33554431] + b[hash(7 * i) & 4194303] + b[hash(9 * i) & 4194303];
+    }"""
+    kernel = pm.Kernel.from_opencl(source, "k", "n", 128, {"a": 2**25, "b": 2**22, "o": "n"}, n=2**20).as_compiled()
+    name = "f_mem_scattered_global_load_missed_keeps:50000000_block:32_reach:>8000000"
+    recording = Recording(["n"])
+    found = feature(name)
+    assert isinstance(found, CountedFeature)
+    again = recording.function(found.values(kernel.counts_at({}, 32), recording))
+    for n in (2**16, 2**20, 2**24):
+        assert again(n)[0] == pytest.approx(pm.feature(name).eval(kernel.at(n=n)), rel=1e-9)
