@@ -85,7 +85,7 @@ SCALES: dict[str, str] = {
     "p_core_waits": CLOCKS,
     "p_core_gathers": f"1 / ({CORES} * f_device_gather_lanes)",
     "p_core_masked": CLOCKS,
-    "p_core_atomics": CLOCKS,
+    "p_core_atomics": f"f_device_atomic_latency / ({CORES})",
     "p_core_shared": "1 / f_device_clock",
     "p_core_guesses": CLOCKS,
     "p_core_functions": f"1 / ({CORES} * f_device_f32_lanes)",

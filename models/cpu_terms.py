@@ -111,6 +111,7 @@ TERMS: dict[str, Meaning] = {
     "chains": Meaning("operations that wait for their own result"),
     "known": Meaning("1 where the driver's machine code is known, and 0 where the source is counted in its place"),
     "issued": Meaning("instructions of machine code, and the units that they keep busy, which overlap"),
+    "passed": Meaning("atomics on lines that go from core to core"),
     "shared": Meaning(
         "atomics on lines that other cores have just changed",
         advice="sums of each work-group in local memory first would help",

@@ -175,6 +175,7 @@ strayed  = {FARTHEST} * f_issue_uneven * min(shared_out, resident / group) ** 0.
 longest  = max({ROUNDS}:longest / group / max({ROUNDS}:workgroup, 1),
                (1 - step({ROUNDS}:longest - 0.5)) * f_issue_longest)
 loads    = f_mem_access_global_load_granularity:subgroup
+           - f_mem_access_global_load_tag:constant_granularity:subgroup
 known    = f_issue_known
 told     = {ISSUED}
            + p_branch * f_branch_if_granularity:subgroup
@@ -192,14 +193,14 @@ lines    = overlap(p_l1_global * max(f_mem_transactions_global_load_banks:32, ${
 local    = p_l1_local * (
            max(f_mem_transactions_local_banks:32, ${{load_clocks=1}} * f_mem_access_local_granularity:subgroup)
            + f_sync_collective_subgroup_shuffle_granularity:subgroup)
-fetched  = (lines + p_l1_global * (f_mem_access_scratch_load_granularity:subgroup + words * f_work_items / 32)
-           + p_constant * f_mem_transactions_global_load_block:4_tag:constant
+lookups  = p_constant * f_mem_transactions_global_load_block:4_tag:constant
            + p_constant_line * f_mem_transactions_global_load_block:64_tag:constant
              * max(1 - p_near_constant / max(f_mem_tables, 1), 0)
+fetched  = (lines + p_l1_global * (f_mem_access_scratch_load_granularity:subgroup + words * f_work_items / 32)
            + max((p_image + known * {ASKED} * p_l1_global) * f_mem_access_global_load_tag:image_granularity:subgroup
                  + p_pixel * f_mem_bytes_global_load_tag:image,
                  {OF_VOLUMES} * p_l1_global * f_mem_access_global_load_tag:volume_granularity:subgroup))
-l1       = {BUSY} * idle * overlap(fetched, local, p_apart)
+l1       = {BUSY} * idle * overlap(overlap(fetched, local, p_apart), lookups, 4)
 tensor   = {BUSY} * p_mma * {PRODUCTS}
 brought  = f_mem_footprint_global_load_block:64
 taken    = {LOADED}

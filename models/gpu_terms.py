@@ -79,6 +79,7 @@ TERMS: dict[str, Meaning] = {
     ),
     "lines": Meaning("cycles of the first-level caches, by the lines and banks that loads and stores go to"),
     "local": Meaning("cycles of local memories"),
+    "lookups": Meaning("cycles of the caches of constant memory"),
     "fetched": Meaning("cycles of the first-level caches"),
     "l1": Meaning("cycles of the first-level caches and local memories"),
     "tensor": Meaning("products of matrices on tensor cores"),

@@ -87,6 +87,7 @@ CPU_FACTS: Mapping[str, tuple[str, str]] = {
     "l1_bytes": ("B", "bytes that a core's first cache holds"),
     "l2_bytes": ("B", "bytes that a core's second cache holds"),
     "op_latency": ("clocks", "from a multiply-add to one that adds to its result"),
+    "atomic_latency": ("clocks", "until an atomic is done on a line that a core has to itself"),
     "l2_latency": ("clocks", "until a core's second cache answers"),
     "l3_latency": ("clocks", "until the cache answers that cores share"),
     "dram_latency": ("clocks", "until memory answers"),

@@ -16,10 +16,15 @@ from perfmodel.ptx.parameters import HeldPointer
 TYPES = ("float32", "float64", "int32", "uint32", "int64", "uint64")
 """Types of the numbers in a list of a struct's parts that says them: ``{"float32": 1.5}``."""
 
+SIZES = {1: "uint8", 2: "uint16", 3: "uint16", 4: "int32"}
+OTHERS = {1: "bool", 2: "float16", 3: "float16", 4: "float32"}
+"""Types of so many bytes of a struct: of sizes, and of what needs no value."""
+
 
 @dataclass(frozen=True)
 class StructWords:
-    """The words of a struct by value, four bytes each, named ``p_0``, ``p_1`` … after the argument.
+    """The words of a struct by value, four bytes each, or what is left of the last one, named ``p_0``, ``p_1`` … after
+    the argument.
 
     Attributes:
         kernel: whose argument it is, for errors.
@@ -35,7 +40,7 @@ class StructWords:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(f"{self.name}_{place}" for place in range(max(self.n_bytes // WORD_BYTES, 1)))
+        return tuple(f"{self.name}_{place}" for place in range(-(-self.n_bytes // WORD_BYTES)))
 
     @property
     def followed(self) -> tuple[str, ...]:
@@ -81,19 +86,20 @@ class StructWords:
         both = [(n, offset) for n, offset in zip(self.names, offsets, strict=True) if offset not in taken]
         return Struct(
             name=self.name,
-            fields=tuple(
-                Scalar(name, self._dtype(offset) if given and name not in sizes else "int32") for name, offset in both
-            ),
+            fields=tuple(Scalar(name, self._dtype(offset, not given or name in sizes)) for name, offset in both),
             offsets=tuple(offset for _, offset in both),
             n_bytes=self.n_bytes,
             arrays=tuple(arrays),
             places=tuple(places),
         )
 
-    def _dtype(self, offset: int) -> str:
-        """Returns the type of a word: that of sizes, or, where the code does not load it, one that needs no value."""
-        word = range(offset, offset + WORD_BYTES)
-        return "int32" if self.loaded is None or not self.loaded.isdisjoint(word) else "float32"
+    def _dtype(self, offset: int, is_size: bool) -> str:
+        """Returns the type of a word, or of the bytes that are left of one: that of sizes where the code loads it or
+        `is_size`, or else one that needs no value."""
+        n_bytes = min(self.n_bytes - offset, WORD_BYTES)
+        word = range(offset, offset + n_bytes)
+        is_loaded = self.loaded is None or not self.loaded.isdisjoint(word)
+        return (SIZES if is_loaded or (is_size and n_bytes == WORD_BYTES) else OTHERS)[n_bytes]
 
     def _place(self, name: str) -> int:
         place = self.names.index(name) * WORD_BYTES

@@ -131,6 +131,17 @@ class TestResults:
         with pytest.raises(PerfmodelError, match="'p_0' holds 10 numbers of uint32, 40 bytes, and is given 80 bytes"):
             emulate(kernel, {"p_0": np.zeros(10)})
 
+    def test_classes_of_fewer_bytes_than_a_word(self) -> None:
+        source = """
+        struct Nothing {}; struct Two { unsigned char most; bool is_doubled; }; struct Three { unsigned char r, g, b; };
+        __global__ void k(float *x, Nothing how, Two by, Three colour, Nothing last) {
+          x[threadIdx.x] = (by.is_doubled ? 2 : 1) * min(threadIdx.x, by.most) + colour.g;
+        }"""
+        kernel = Kernel.from_cuda(source, "k", 1, 32, {"x": 32}, by_0=0x0105, colour_0=0x0700)
+        expected = 2 * np.minimum(np.arange(32), 5) + 7
+        np.testing.assert_array_equal(emulate(kernel, groups="all").array("x"), expected)
+        np.testing.assert_array_equal(emulate(kernel.at(how_0=0), groups="all").array("x"), expected)
+
     def test_words_of_a_ptx_text(self) -> None:
         program = twice().program
         assert isinstance(program, PtxProgram)

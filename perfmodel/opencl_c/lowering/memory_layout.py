@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
 from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.builtin_names import BY_POINTER
-from perfmodel.opencl_c.types import Type, numbers_within
-from perfmodel.opencl_c.visitor import Tree, children
+from perfmodel.opencl_c.lowering.folding import as_constant
+from perfmodel.opencl_c.types import Array, Scalar, Type, numbers_within
+from perfmodel.opencl_c.visitor import Tree, children, walk
 
 MOST_LEAVES = 4096
 """No aggregate with more leaves is initialized or copied at once."""
@@ -55,11 +59,67 @@ def _searched(node: Tree, found: set[syn.Variable]) -> list[Tree]:
                 pointer = pointer.operand
             inner.append(pointer.target if isinstance(pointer, syn.AddressOf) else pointer)
         case syn.AddressOf():
-            target: syn.Expression = node.target
-            while isinstance(target, syn.Swizzle | syn.Member):
-                target = target.vector if isinstance(target, syn.Swizzle) else target.record
+            target = _inside(node.target)
             if isinstance(target, syn.Name):
                 found.add(target.variable)
         case syn.Declare() if node.variable.initial is not None:
             inner.append(node.variable.initial)
     return inner
+
+
+def private_tables(unit: syn.Unit) -> frozenset[syn.Variable]:
+    """Returns private arrays that begin with constants and are only loaded from, which compilers keep once for all
+    work-items, as they do tables of the program."""
+    begun, written = set[syn.Variable](), set[int]()
+    named, loaded = Counter[syn.Variable](), Counter[syn.Variable]()
+    bodies = [function.body for function in unit.functions.values() if function.body is not None]
+    nodes = [node for body in bodies for node in _all_within(body)]
+    for node in nodes:
+        match node:
+            case syn.Declare() if _begins_with_constants(node.variable):
+                begun.add(node.variable)
+            case syn.Assign() | syn.CompoundAssign() | syn.Increment() | syn.AddressOf():
+                written.add(id(_inside(node.target)))
+            case syn.Name():
+                named[node.variable] += 1
+    for node in nodes:
+        is_number = isinstance(node, syn.Dereference) and isinstance(node.type, Scalar)
+        if is_number and id(node) not in written and (array := _array_of(node)) is not None:
+            loaded[array] += 1
+    return frozenset(each for each in begun if named[each] == loaded[each])
+
+
+def _all_within(body: Tree) -> Iterator[Tree]:
+    for node in walk(body):
+        yield node
+        if isinstance(node, syn.Declare) and node.variable.initial is not None:
+            yield from _all_within(node.variable.initial)
+
+
+def _begins_with_constants(variable: syn.Variable) -> bool:
+    initial = variable.initial
+    return (
+        isinstance(variable.type, Array)
+        and isinstance(initial, syn.InitializerList)
+        and all(isinstance(leaf, Scalar) for _, _, leaf in numbers_within(variable.type))
+        and all(isinstance(each.type, Scalar) and as_constant(each) is not None for _, each in initial.leaves)
+    )
+
+
+def _inside(target: syn.Expression) -> syn.Expression:
+    """Returns the lvalue that a target is a part of."""
+    while isinstance(target, syn.Swizzle | syn.Member):
+        target = target.vector if isinstance(target, syn.Swizzle) else target.record
+    return target
+
+
+def _array_of(access: Tree) -> syn.Variable | None:
+    """Returns the array that an lvalue is an element of, by its own name and indices; None if it is anywhere else."""
+    while isinstance(access, syn.Dereference):
+        pointer = access.pointer
+        while isinstance(pointer, syn.Shift):
+            pointer = pointer.pointer
+        if not isinstance(pointer, syn.Decay):
+            return None
+        access = pointer.array
+    return access.variable if isinstance(access, syn.Name) else None
