@@ -88,13 +88,12 @@ class Disassembled(NamedTuple):
     def at(self, place: Place, calls: Calls) -> Instruction:
         """Returns what it reads and writes, with the place in the source that it was made of."""
         raw = self.raw
-        read, written = raw.regs_access()
         bytes_ = 0
         names: list[tuple[str, ...]] = []
-        for group in (read, written):
+        for group in _accessed(raw):
             whole = []
-            for number in group:
-                register, width = _register(raw.reg_name(number))
+            for name in group:
+                register, width = _register(name)
                 whole.append(register)
                 bytes_ = max(bytes_, width)
             names.append(tuple(dict.fromkeys(whole)))
@@ -138,6 +137,23 @@ class Disassembled(NamedTuple):
             callee=self.callee,
             constant=constant,
         )
+
+
+def _accessed(raw: Any) -> tuple[list[str], list[str]]:
+    """Returns the registers that an instruction reads and writes.
+
+    Of some of AVX-512, such as comparisons whose result is a mask, the disassembler tells operands alone: the first one
+    is written, but for tests, which write flags.
+    """
+    read, written = ([raw.reg_name(number) for number in group] for group in raw.regs_access())
+    if read or written or raw.mnemonic in CALL or raw.mnemonic[0] == "j":
+        return read, written
+    named = [raw.reg_name(operand.reg) for operand in raw.operands if operand.type == 1]
+    parts = [operand.mem for operand in raw.operands if operand.type == 3]
+    addressed = [raw.reg_name(number) for part in parts for number in (part.base, part.index) if number]
+    if raw.mnemonic.startswith(_TESTING):
+        return [*named, *addressed], ["rflags"]
+    return [*named[1:], *addressed], named[:1]
 
 
 def disassembled(code: bytes, start: int, named: Mapping[int, str]) -> Iterator[Disassembled]:
@@ -207,6 +223,7 @@ def _register(name: str) -> tuple[str, int]:
 
 _MASK = re.compile("k[1-7]")
 _ONLY_READING = ("cmp", "test", "bt", "call", "jmp", "push", "div", "idiv", "mul", "imul", "prefetch")
+_TESTING = ("ktest", "kortest")
 _CHANGING = re.compile("add|sub|inc|dec|and|or|xor|not|neg|adc|sbb|shl|shr|sar|rol|ror|xchg")
 """Instructions that read what they store to."""
 _CLEARING = re.compile("xor|sub|v?pxor[dq]?|v?xorp[sd]|vpsub[bwdq]|vpandn[dq]?|vpcmp(eq|gt)[bwdq]")

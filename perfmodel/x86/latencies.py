@@ -28,15 +28,27 @@ _CYCLES: tuple[tuple[float, tuple[str, ...]], ...] = (
 """Cycles until a result is there, by the beginnings of names, as they are on cores since 2019; others take one."""
 
 
+TO_MASK, BLENDED = 4.0, 1.0
+"""Cycles until a register for masks has what vectors are compared for, and until a vector is what a mask chooses."""
+MASKS = frozenset((f"k{number}",) for number in range(8))
 HANDED_OVER = ("v0", "v1")
 """The registers in which functions of vectors get numbers; the result is in the first."""
 CALL, FUNCTION = 20.0, 1.2
 """Cycles until such a function has its result, and how many more for each that it keeps a core busy, on a Zen 3."""
 
 
-@cache
-def cycles_of(name: str, is_load: bool) -> float:
+def cycles_of(instruction: Instruction) -> float:
     """Returns the cycles until an instruction's result is there, from when its operands are."""
+    name = instruction.name
+    if name[0] == "v" and instruction.writes[:1] in MASKS:
+        return TO_MASK
+    if name.startswith("vmov") and instruction.is_masked:
+        return BLENDED
+    return _by_name(name, bool(instruction.loads))
+
+
+@cache
+def _by_name(name: str, is_load: bool) -> float:
     if name.startswith("vmov"):
         return 3.0 if name.startswith(("vmovd", "vmovq")) and not is_load else 0.0
     return next((cycles for cycles, names in _CYCLES if name.startswith(names)), 1.0)
@@ -67,7 +79,7 @@ def waits(code: Sequence[Instruction], passes: int = 3) -> tuple[float, float]:
             if each.loads:
                 known = max((ready.get(register, 0.0) for register in each.addressed), default=0.0)
                 start = max(start, known + LOAD, stored.get(each.loads, 0.0))
-            done = start + cycles_of(each.name, bool(each.loads))
+            done = start + cycles_of(each)
             for register in each.writes:
                 ready[register] = done
                 for text in [text for text, names in places.items() if register in names]:

@@ -343,6 +343,19 @@ def test_waits_are_those_of_sums_that_wait_for_themselves() -> None:
     )
 
 
+@pytest.mark.parametrize("target", ["core-avx2", "skx"])
+def test_what_a_comparison_lets_through_waits_for_it(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products, a sum, a comparison and what it masks follow each other, and then the next iteration."""
+    monkeypatch.setenv(TARGET, target)
+    text = """size_t i = get_global_id(0); float x = a[i], y = b[i];
+    for (int j = 0; j < n; j++) {
+        float u = x * x, v = y * y;
+        if (u + v <= 4.0f) { y = 2 * x * y + 0.5f; x = u - v - 0.3f; }
+    }
+    a[i] = x + y;"""
+    assert core("waits", kernel(text, local=16, items=16)) > 64 * 4.5
+
+
 def test_chains_of_functions_wait_for_each_and_others_do_not() -> None:
     text = "size_t i = get_global_id(0); float s = a[i]; for (int j = 0; j < n; j++) s {}; a[i] = s;"
     chain, sums = (
