@@ -57,6 +57,22 @@ def test_what_a_kernel_may_write_to_is_none(used: str) -> None:
     assert pm.feature("f_mem_scratch").eval(written) >= 256 * 4 * 15
 
 
+@pytest.mark.parametrize(("first", "is_table"), [("1, 2, 3, 4, 5, 6", False), ("1, 2, 3, 4, 5, 6, 7", True)])
+def test_what_begins_with_hardly_anything_but_zeros_is_none(first: str, is_table: bool) -> None:
+    """NVIDIA's OpenCL has 40 numbers of which three are not 0 in private memory."""
+    source = f"""kernel void k(global int *out, global const int *at, const int n)
+    {{ int x[40] = {{{first}}}; out[get_global_id(0)] = x[at[n] % 40]; }}"""
+    assert pm.feature("f_mem_scratch").eval(kernel(source)) == (0 if is_table else 256 * 4 * 40)
+
+
+def test_vectors_are_tables() -> None:
+    source = """kernel void k(global int *out, global const int *at, const int n)
+    { int2 x[4] = {(int2)(1, 2), (int2)(3, 4), (int2)(5, 6), (int2)(7, 8)}; out[get_global_id(0)] = x[at[n] & 3].y; }"""
+    assert pm.feature("f_mem_scratch").eval(kernel(source)) == 0
+    at = np.full(32, 2, np.int32)
+    assert pm.emulate(kernel(source), {"at": at}).array("out")[0] == 6
+
+
 def test_what_begins_with_an_unknown_number_is_none() -> None:
     unknown = kernel(SOURCE.replace("{{5, -4", "{{n, -4"))
     assert pm.feature("f_mem_scratch").eval(unknown) >= 256 * 4 * 15

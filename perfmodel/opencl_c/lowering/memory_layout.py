@@ -9,11 +9,13 @@ from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.builtin_names import BY_POINTER
 from perfmodel.opencl_c.lowering.folding import as_constant
-from perfmodel.opencl_c.types import Array, Scalar, Type, numbers_within
+from perfmodel.opencl_c.types import Array, Scalar, Type, Vector, numbers_within
 from perfmodel.opencl_c.visitor import Tree, children, walk
 
 MOST_LEAVES = 4096
 """No aggregate with more leaves is initialized or copied at once."""
+FEW_BYTES, FEW_STORES = 32, 6
+"""Compilers clear a larger array in which no more numbers than so many are others than 0, and store these."""
 
 
 def aligned(offset: int, alignment: int) -> int:
@@ -83,7 +85,7 @@ def private_tables(unit: syn.Unit) -> frozenset[syn.Variable]:
             case syn.Name():
                 named[node.variable] += 1
     for node in nodes:
-        is_number = isinstance(node, syn.Dereference) and isinstance(node.type, Scalar)
+        is_number = isinstance(node, syn.Dereference) and isinstance(node.type, Scalar | Vector)
         if is_number and id(node) not in written and (array := _array_of(node)) is not None:
             loaded[array] += 1
     return frozenset(each for each in begun if named[each] == loaded[each])
@@ -98,12 +100,13 @@ def _all_within(body: Tree) -> Iterator[Tree]:
 
 def _begins_with_constants(variable: syn.Variable) -> bool:
     initial = variable.initial
-    return (
-        isinstance(variable.type, Array)
-        and isinstance(initial, syn.InitializerList)
-        and all(isinstance(leaf, Scalar) for _, _, leaf in numbers_within(variable.type))
-        and all(isinstance(each.type, Scalar) and as_constant(each) is not None for _, each in initial.leaves)
-    )
+    if not isinstance(variable.type, Array) or not isinstance(initial, syn.InitializerList):
+        return False
+    if not all(isinstance(leaf, Scalar | Vector) for _, _, leaf in numbers_within(variable.type)):
+        return False
+    numbers = [as_constant(each) for _, each in initial.leaves]
+    others = sum(number != 0 for number in numbers)  # a vector is a tuple
+    return None not in numbers and (variable.type.size <= FEW_BYTES or others > FEW_STORES)
 
 
 def _inside(target: syn.Expression) -> syn.Expression:
