@@ -15,12 +15,12 @@ from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, b
 
 FOUGHT_OVER = 64
 """So many lines and fewer are always with another core when a core wants them, as cores ask for lines ahead of their
-turn; of more, each is there as much less often. Two cores of four kinds of processors took one line and 64 from each
-other with every update, and of 4,096 hardly one (the family ``atomic_update``)."""
+turn. The more lines there are, the less often each is there: two cores took 64 lines from each other with every
+update, and 4,096 hardly ever, on four kinds of processors (the family ``atomic_update``)."""
 
 
 class PassedOnFeature(CountedFeature):
-    """Atomics of work-items on lines that other work-groups update as well, which another core has changed since.
+    """It counts atomics on lines that other work-groups update as well, which another core has changed meanwhile.
 
     An array counts by how many of its lines the updates go to, as if all of these were updated alike, or by as many as
     observed groups shared. A launch of one work-group passes nothing on. With ``busiest``, those count that go to the

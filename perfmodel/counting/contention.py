@@ -14,7 +14,8 @@ from perfmodel.counting.atomics import SECTOR
 PART = 512
 """So many bytes in a row of 1,024 are in one part of a second-level cache, see `parts_of`."""
 SIZES = (SECTOR, 64, PART)
-"""Blocks of so many bytes are places, beside single numbers: sectors, and what one part of a cache has."""
+"""Blocks of so many bytes are places, beside single numbers: sectors, lines of processors, and what one part of a cache
+has."""
 MOST = 1 << 17
 """So many accesses are looked at."""
 FEW = 64

@@ -142,8 +142,8 @@ class Disassembled(NamedTuple):
 def _accessed(raw: Any) -> tuple[list[str], list[str]]:
     """Returns the registers that an instruction reads and writes.
 
-    Of some of AVX-512, such as comparisons whose result is a mask, the disassembler tells operands alone: the first one
-    is written, but for tests, which write flags.
+    The disassembler tells operands alone of some of AVX-512, such as comparisons whose result is a mask. The first one
+    is written then, but for tests, which write flags.
     """
     read, written = ([raw.reg_name(number) for number in group] for group in raw.regs_access())
     if read or written or raw.mnemonic in CALL or raw.mnemonic[0] == "j":
