@@ -146,14 +146,16 @@ def _accessed(raw: Any) -> tuple[list[str], list[str]]:
     is written then, but for tests, which write flags.
     """
     read, written = ([raw.reg_name(number) for number in group] for group in raw.regs_access())
-    if read or written or raw.mnemonic in CALL or raw.mnemonic[0] == "j":
+    if read or written:
         return read, written
     named = [raw.reg_name(operand.reg) for operand in raw.operands if operand.type == 1]
     parts = [operand.mem for operand in raw.operands if operand.type == 3]
     addressed = [raw.reg_name(number) for part in parts for number in (part.base, part.index) if number]
     if raw.mnemonic.startswith(_TESTING):
         return [*named, *addressed], ["rflags"]
-    return [*named[1:], *addressed], named[:1]
+    is_store = bool(raw.operands) and raw.operands[0].type == 3
+    written = [] if is_store else named[:1]
+    return [*named[len(written) :], *addressed], written
 
 
 def disassembled(code: bytes, start: int, named: Mapping[int, str]) -> Iterator[Disassembled]:

@@ -28,8 +28,6 @@ windows border:skipped dtype:float32,uint8 index:* loops:written_out reach:1 lsi
 records kind:* index:* bounce:* lsize_0:64 n:2^12,2^16,2^21
 vector_functions function:* width:* m:16,64 n:2^12,2^14,2^16"""
 
-NO_PRICES = ("p_units", "p_left", "p_ports", "p_within", "p_overlap")
-
 
 @pytest.fixture(scope="module")
 def prior() -> pm.Calibration:
@@ -42,9 +40,10 @@ def errors(calibration: pm.Calibration, kernels: list[pm.Kernel], seconds: list[
     return math.exp(float(np.mean(np.log(np.abs(np.array(ratios) - 1)))))
 
 
-def test_a_few_times_of_each_family_make_others_of_the_same_device_better(prior: pm.Calibration) -> None:
-    dearer = {name: value if name in NO_PRICES else value * 1.6 for name, value in prior.parameters.items()}
-    prior = replace(prior, parameters=dearer)  # what is carried over may be as good as any, by machine code
+def test_a_few_times_of_each_family_make_others_of_the_same_device_better(
+    prior: pm.Calibration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perfmodel.modelling.counted_form.intel_processor", lambda: None)  # all by the source
     lines = [line.split() for line in FAMILIES.splitlines()]
     some = pm.KernelCollection(ALL_GENERATORS).sample_kernels(lines, 90)
     assert {kernel.name for kernel in some} == {"windows", "records", "vector_functions"}
@@ -53,7 +52,7 @@ def test_a_few_times_of_each_family_make_others_of_the_same_device_better(prior:
     learned, judged = ([some[i] for i in known[start::2]] for start in (0, 1))
     found = pm.calibrate(KEY, learned, prior=prior, store=STORE)
     times = [float(table["f_cl_wall_time"].iloc[i]) for i in known[1::2]]
-    assert errors(found, judged, times) < 0.9 * errors(prior, judged, times)
+    assert errors(found, judged, times) < 0.7 * errors(prior, judged, times)
     assert found.device["key"] == KEY
     assert "carried_over_from" not in found.device  # and no warning that nothing was measured there
     assert found.device["specification"]["key"] == "amd-epyc"

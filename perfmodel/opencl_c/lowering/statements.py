@@ -42,10 +42,10 @@ class Lowering:
         self.expressions = Expressions(self.out, self.inlined, self.statements, self.builtin)
         self.builtins = BuiltinCalls(self.out, self.expressions)
         self.addressed = addressed_variables(unit)
-        self.kept_once: dict[syn.Variable, low.MemoryObject | None] = dict.fromkeys(private_tables(unit))
+        self.private_tables = private_tables(unit)
         self.takes_constants = unit.takes_constants
         self.tables: dict[syn.Variable, Storage] = {
-            table: self.table(table, table.space) for table in unit.tables if table.type != SAMPLER
+            table: self.table(table) for table in unit.tables if table.type != SAMPLER
         }
 
     def kernel(self, function: syn.Function) -> low.LoweredKernel:
@@ -96,7 +96,7 @@ class Lowering:
         else:
             self.out.frame.variables[parameter] = register
 
-    def table(self, table: syn.Variable, space: str) -> low.MemoryObject:
+    def table(self, table: syn.Variable) -> low.MemoryObject:
         """Returns a variable of the program, whose initial values are known before anything runs."""
         initial = []
         if isinstance(table.initial, syn.InitializerList):
@@ -113,6 +113,7 @@ class Lowering:
             if not isinstance(expression.type, Scalar | Vector | Pointer):
                 raise SourceError(f"{table.name!r} is initialized by a {expression.type}; write numbers", *table.place)
             initial.append((offset, expression.type, value))
+        space = "constant" if table in self.private_tables else table.space
         return self.out.memory_object(table, space, initial=tuple(initial))
 
     # --- statements
@@ -189,15 +190,15 @@ class Lowering:
     def declare(self, variable: syn.Variable) -> None:
         if variable.type == SAMPLER:
             return
-        if variable in self.kept_once:  # by all calls of its function
-            found = self.kept_once[variable] = self.kept_once[variable] or self.table(variable, "constant")
-            self.out.frame.variables[variable] = found
+        if variable in self.private_tables:  # one for all calls of its function
+            if variable not in self.tables:
+                self.tables[variable] = self.table(variable)
+            self.out.frame.variables[variable] = self.tables[variable]
             return
-        if variable.space == "constant":
-            self.out.frame.variables[variable] = self.table(variable, "constant")
-            return
-        if variable.space == "local":
-            self.out.frame.variables[variable] = self.out.memory_object(variable, "local")
+        if variable.space in ("local", "constant"):
+            self.out.frame.variables[variable] = (
+                self.table(variable) if variable.space == "constant" else self.out.memory_object(variable, "local")
+            )
             return
         storage = self.storage(variable)
         # The initial value may not name the variable itself, but an inlined call may declare it once more.
