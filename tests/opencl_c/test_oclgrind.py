@@ -83,6 +83,10 @@ OTHER_OPERATIONS = {
     "widened-widened": VECTORS,
 }
 """Arithmetic of launches that is not compared."""
+FROM_PRIVATE_TABLES = {"strings-strings": 12}
+"""Loads of a byte each from private arrays of constants, which oclgrind has in private memory and we in constant memory:
+those of the work-items 20 to 31 from `word`.
+"""
 COMPARED = [launch for launch in launches() if str(launch) not in LEFT_OUT]
 
 SELECTIONS = (
@@ -193,7 +197,9 @@ def test_enough_kernels_are_compared() -> None:
 def test_loads_stores_and_barriers_are_those_that_a_simulator_sees(runs: list[Run]) -> None:
     for name, launch, seen in runs:
         tally = ours(launch)
-        assert accesses_in(tally) == accesses_of(seen), name
+        for what in ("work-items", "bytes"):
+            tally[what, "global", "load"] -= FROM_PRIVATE_TABLES.get(name, 0)
+        assert accesses_in(+tally) == accesses_of(seen), name
         # It counts barriers, as all else, by work-item.
         assert tally["barriers",] * math.prod(launch.local_size) == seen.get(BARRIER, (0, 0))[0], name
 
