@@ -6,8 +6,9 @@ The folder holds launches, times and the devices' specifications; the table the 
 (`benchmarks.feature_tables`). A GPU's calibration is carried over to each GPU, a processor's to each processor, by
 their specifications. The device that is predicted fastest for each case is compared with the fastest of all, beside
 baselines that know the specifications: always the device that is best on average, the highest peak, and the roofline
-with each device's smallest time. What launching takes on each device's host, which no specification has, is its
-smallest time in the second line of predictions, as in the roofline's.
+with each device's smallest time. Times are of the host's clock: the second line of predictions adds what the devices'
+facts say of how long a launch takes to begin, and in the third a launch takes each device's smallest time, as in the
+roofline's.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from benchmarks.published_searches import table
 from perfmodel.device.facts import facts_called
 from perfmodel.modelling.calibration import calibration_called
 from perfmodel.modelling.prediction import Prediction, PredictionWarning
+from perfmodel.modelling.transfer import facts_of
 
 NO_LAUNCHES = ("kmeans/invert_mapping", "dwt/c_CopySrcToComponents")
 """The times of these hold more than a launch."""
@@ -91,6 +93,13 @@ def predictions(
         ends = Prediction(calibration=known, features=features, seconds=seconds, kernel=kernel, sizes={}).interval(0.9)
         found[name] = tuple(of_cases(table, each) for each in (seconds, *ends))
     return Predicted(*(pd.DataFrame({name: each[i] for name, each in found.items()}) for i in range(3)))
+
+
+def dispatch(calibration: pm.Calibration) -> float:
+    """Returns how long a launch takes to begin, by the facts of a calibration's device."""
+    facts = facts_of(calibration)
+    assert facts is not None  # it was carried over by them
+    return facts["dispatch"]
 
 
 def with_launch(calibration: pm.Calibration, seconds: float) -> pm.Calibration:
@@ -156,8 +165,10 @@ def main() -> None:
     kinds = {name: str(devices[name]["kind"]) for name in least}
     there = carried_over([calibration_called(name) for name in parsed.calibration], {n: devices[n] for n in least})
     kernel = next(launches(parsed.folder / "launches.json")).kernel
+    begun = {name: each.parameters["p_launch"] + dispatch(each) for name, each in there.items()}
     notes = []
-    for name, known in {"predictions": None, "predictions and smallest time": least}.items():
+    launched = {"predictions": None, "predictions and dispatch": begun, "predictions and smallest time": least}
+    for name, known in launched.items():
         predicted = predictions(features, there, kernel, known)
         rows[name] = predicted.seconds.idxmin(axis=1)
         head = [name, "times", "median of predicted / measured", "within a factor of two", "in 90 % intervals"]

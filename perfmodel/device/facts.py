@@ -61,6 +61,7 @@ GPU_FACTS: Mapping[str, tuple[str, str]] = {
     "l2_latency": ("clocks", "until the last-level cache answers"),
     "dram_latency": ("clocks", "until memory answers"),
     "launch": ("s", "launch of an empty kernel"),
+    "dispatch": ("s", "from asking for a launch until it begins, by the host's clock"),
     "resident_items": ("", "work-items that a unit holds at a time"),
     "resident_groups": ("", "work-groups that a unit holds at a time, at most"),
     "registers": ("", "registers of 32 bits of a unit"),
@@ -93,6 +94,7 @@ CPU_FACTS: Mapping[str, tuple[str, str]] = {
     "dram_latency": ("clocks", "until memory answers"),
     "core_bandwidth": ("B/s", "bytes that one core can draw from memory by itself"),
     "launch": ("s", "launch of an empty kernel"),
+    "dispatch": ("s", "from asking for a launch until it begins, by the host's clock"),
     "wake": ("s", "until other cores begin, whose threads slept"),
 }
 BY_KIND = {"gpu": GPU_FACTS, "cpu": CPU_FACTS}
@@ -189,7 +191,8 @@ class DeviceFacts:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], path: str | os.PathLike[str] = "") -> DeviceFacts:
-        """Makes a device of what `as_json` returned.
+        """Makes a device of what `as_json` returned; facts that it lacks are its architecture's, as those are which
+        came after the file was written.
 
         Args:
             path: the file that it stands in.
@@ -202,7 +205,7 @@ class DeviceFacts:
             texts = {name: str(content[name]) for name in ("key", "name", "kind", "vendor", "architecture")}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FILE.damaged(path, error) from error
-        return cls(**texts, facts=facts)
+        return cls(**texts, facts={**_of_architecture(texts["architecture"]), **facts})
 
     def __repr__(self) -> str:
         return brief(self, self.name, self.architecture, number_of(len(self.facts), "fact"))
@@ -308,11 +311,17 @@ def _known() -> dict[str, DeviceFacts]:
     return {key: _device(key, each) for key, each in _data()["devices"].items()}
 
 
-def _device(key: str, described: Mapping[str, Any]) -> DeviceFacts:
-    family = _data()["architectures"][described["architecture"]]
+def _of_architecture(key: str) -> dict[str, Fact]:
+    """Returns the facts that all devices of an architecture share; none of one that is not known."""
+    family = _data()["architectures"].get(key, {})
     guessed, measured = family.get("guessed", ()), family.get("measured", ())
     sources = dict.fromkeys(guessed, "guess") | dict.fromkeys(measured, "microbenchmark")
-    facts = {name: Fact(value, sources.get(name, "specification")) for name, value in family["facts"].items()}
+    return {name: Fact(value, sources.get(name, "specification")) for name, value in family.get("facts", {}).items()}
+
+
+def _device(key: str, described: Mapping[str, Any]) -> DeviceFacts:
+    family = _data()["architectures"][described["architecture"]]
+    facts = _of_architecture(described["architecture"])
     unsure = described.get("unsure", ())
     for name, value in described["facts"].items():
         facts[name] = Fact(value, "guess" if name in unsure else "specification")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from math import hypot
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,13 +15,14 @@ from perfmodel.basics.errors import CountingError, DeviceError, FeatureError
 from perfmodel.basics.notebook import ShownAsText
 from perfmodel.basics.tables import grid, kernel_text, seconds
 from perfmodel.device.facts import FILE as FACTS
-from perfmodel.device.facts import facts_called
+from perfmodel.device.facts import Fact, facts_called
 from perfmodel.kernels.emulated_program import EmulatedProgram
 from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.kernels.transfers import WithTransfers
 from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.calibration_file import FILE as CALIBRATION
 from perfmodel.modelling.choosing import probability_fastest
+from perfmodel.modelling.transfer import GUESSED_SPREAD, OWN_SPREAD, facts_of
 from perfmodel.projection.device_profile import DeviceProfile
 from perfmodel.vocabulary.named_features import Feature, feature, number
 
@@ -45,6 +47,17 @@ class DeviceCandidate:
     std_s: float
     limit: str
     terms: Mapping[str, float]
+
+    def after(self, waited: Fact) -> DeviceCandidate:
+        """Returns the same for a host that waits so many seconds until the launch begins."""
+        std = waited.value * (GUESSED_SPREAD if waited.source == "guess" else OWN_SPREAD)
+        return replace(
+            self,
+            seconds=self.seconds + waited.value,
+            std_s=hypot(self.std_s, std),
+            limit="dispatch" if waited.value > self.terms.get(self.limit, self.seconds) else self.limit,
+            terms={"dispatch": waited.value, **self.terms},
+        )
 
 
 @dataclass(frozen=True)
@@ -105,6 +118,7 @@ def choose_device(
     devices: Sequence[DeviceLike] | Mapping[str, DeviceLike],
     arrays: Mapping[str, Any] | None = None,
     transfers: bool = False,
+    dispatch: bool = False,
 ) -> Choice:
     """Ranks devices by what a kernel is predicted to take on them (Panwar et al., section IV).
 
@@ -119,6 +133,9 @@ def choose_device(
             of a shipped calibration, profiles, or calibrations; a mapping names them.
         arrays: contents of array arguments; see `perfmodel.emulate`.
         transfers: whether inputs have to be copied to the device before, and outputs from it after.
+        dispatch: whether nothing else is under way, so that the host waits from asking for the launch until it begins,
+            for what the device's facts say (``perfmodel device show a100``); predictions are of the device's time
+            without that.
 
     Raises:
         DeviceError: for devices that are none, are named twice, or none of which can run the kernel.
@@ -126,7 +143,7 @@ def choose_device(
     """
     kernel, known = as_kernel(kernel), named_devices(devices)
     started = time.perf_counter()
-    decision = _Decision(kernel, arrays, transfers)
+    decision = _Decision(kernel, arrays, transfers, dispatch)
     candidates, refused = [], {}
     for name, device in known.items():
         try:
@@ -197,9 +214,9 @@ def _format(path: Path) -> str:
 class _Decision:
     """Holds one kernel's features, each evaluated once for all devices."""
 
-    def __init__(self, kernel: Kernel, arrays: Mapping[str, Any] | None, transfers: bool) -> None:
+    def __init__(self, kernel: Kernel, arrays: Mapping[str, Any] | None, transfers: bool, dispatch: bool) -> None:
         self.kernel, self.arrays = kernel, arrays
-        self.transfers = transfers
+        self.transfers, self.dispatch = transfers, dispatch
         self.emulated_s = 0.0
         self._emulated: Kernel | None = None
         self._program: EmulatedProgram | None = None
@@ -207,8 +224,12 @@ class _Decision:
         self._values: dict[str, float] = {}
 
     def candidate(self, name: str, device: DeviceProfile | Calibration) -> DeviceCandidate:
-        if isinstance(device, DeviceProfile):
-            return self._projected(name, device)
+        waited = _dispatch(device) if self.dispatch else None
+        is_profile = isinstance(device, DeviceProfile)
+        found = self._projected(name, device) if is_profile else self._predicted(name, device)
+        return found.after(waited) if waited else found
+
+    def _predicted(self, name: str, device: Calibration) -> DeviceCandidate:
         if self.transfers and not any(each.startswith("f_transfer") for each in device.model.features):
             raise FeatureError("the calibration's model has no cost of transfers; decide without them, or by a profile")
         explained = device.explain(self._of_source())
@@ -272,6 +293,17 @@ class _Decision:
                 kernel = kernel.as_observed(self.arrays)
             self._counted = kernel.with_transfers() if self.transfers else kernel
         return self._counted
+
+
+def _dispatch(device: DeviceProfile | Calibration) -> Fact:
+    """Returns how long a host waits until a launch begins on a device."""
+    facts = facts_called(device.name) if isinstance(device, DeviceProfile) else facts_of(device)
+    if facts is None:
+        raise FeatureError(
+            "no facts tell how long a launch takes to begin there; decide without that, or by a calibration that says "
+            "what its device is (calibration.with_device(facts))"
+        )
+    return facts.facts["dispatch"]
 
 
 def _emulation_of(kernel: Kernel) -> EmulatedProgram | None:

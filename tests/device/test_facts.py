@@ -124,9 +124,22 @@ def test_a_device_is_described_by_a_few_numbers(tmp_path: Path) -> None:
     assert "l2_latency" not in found.guessed()
     found.save(tmp_path / "mine.json")
     assert device_facts(tmp_path / "mine.json") == found
-    assert repr(found) == "DeviceFacts(mine, ada, 34 facts)"
+    assert repr(found) == "DeviceFacts(mine, ada, 35 facts)"
     assert "500 GB/s" in str(found)
     assert found.with_facts("driver", units=61).facts["units"] == (61, "driver")
+
+
+def test_a_file_from_before_a_fact_was_added_has_its_architectures(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    new_device("mine", "ada", units=60, clock=2.4e9, dram_bandwidth=5e11, l2_bytes=4e7).save(path)
+    content = json.loads(path.read_text())
+    del content["facts"]["dispatch"], content["facts"]["clock"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(DeviceError, match="lacks clock; "):
+        DeviceFacts.load(path)
+    content["facts"]["clock"] = [2.4e9, "driver"]
+    path.write_text(json.dumps(content))
+    assert DeviceFacts.load(path).facts["dispatch"] == device_facts("rtx_4090").facts["dispatch"]
 
 
 @pytest.mark.parametrize(

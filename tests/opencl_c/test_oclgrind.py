@@ -84,8 +84,8 @@ OTHER_OPERATIONS = {
 }
 """Arithmetic of launches that is not compared."""
 FROM_PRIVATE_TABLES = {"strings-strings": 12}
-"""Loads of a byte each from private arrays of constants, which oclgrind has in private memory and we in constant memory:
-those of the work-items 20 to 31 from `word`.
+"""Loads of a byte each from private arrays of constants, which oclgrind has in private memory and we in constant
+memory: those of the work-items 20 to 31 from `word`.
 """
 COMPARED = [launch for launch in launches() if str(launch) not in LEFT_OUT]
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import perfmodel as pm
 from perfmodel.basics.errors import DeviceError
 from perfmodel.cli.command_line import main
+from perfmodel.device.facts import device_facts
 from perfmodel.modelling.choosing import probability_fastest
 from perfmodel.projection.device_choice import DeviceLike
 from perfmodel.projection.device_profile import DeviceProfile
@@ -115,6 +116,30 @@ def test_a_calibration_without_transfers_is_left_out_where_they_count() -> None:
     assert "no cost of transfers" in choice.refused["NVIDIA H200"]
 
 
+@pytest.mark.filterwarnings("ignore::perfmodel.modelling.transfer.CarriedOverWarning")
+def test_a_small_kernel_goes_where_a_launch_begins_first() -> None:
+    devices = ["rx_480", "i7-6700k", "gtx_1080"]
+    small, large = kernel("axpy", 4096), kernel("axpy", 2**26)
+    alone, waited = (pm.choose_device(small, devices, dispatch=dispatch) for dispatch in (False, True))
+    facts = {device_facts(key).name: device_facts(key).facts["dispatch"] for key in devices}
+    before = {each.device: each for each in alone.ranked}
+    for each in waited.ranked:
+        seconds, source = facts[each.device]
+        assert each.seconds == pytest.approx(before[each.device].seconds + seconds)
+        assert each.terms["dispatch"] == seconds
+        spread = seconds * (0.7 if source == "guess" else 0.3)
+        assert each.std_s == pytest.approx(np.hypot(before[each.device].std_s, spread))
+    assert waited.ranked[-1].device == "Radeon RX 480"
+    assert waited.ranked[-1].limit == "dispatch"
+    assert pm.choose_device(large, devices, dispatch=True).device == pm.choose_device(large, devices).device
+
+
+def test_a_device_without_facts_is_left_out_where_the_host_waits() -> None:
+    choice = pm.choose_device(kernel("axpy", 4096), [GPU, "gpu@h200"], dispatch=True)
+    assert choice.device == "NVIDIA H200"
+    assert "no facts tell how long a launch takes to begin" in choice.refused["hand"]
+
+
 @pytest.mark.parametrize(
     ("devices", "words"),
     [
@@ -160,6 +185,9 @@ def test_the_command_ranks_devices(tmp_path: Path, capsys: pytest.CaptureFixture
     shown = capsys.readouterr().out
     assert shown.startswith("axpy n=1048576: ")
     assert shown.index("\nH200") < shown.index("\nC2050")
+    assert main(["project", str(source), *options, "--device", "H200", "--dispatch", "--json"]) == 0
+    (alone,) = json.loads(capsys.readouterr().out)["ranked"]
+    assert alone["terms"]["dispatch"] == device_facts("h200")["dispatch"]
     assert main(["project", str(source), *options, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {each["device"] for each in document["ranked"]} == set(DeviceProfile.names())

@@ -30,6 +30,7 @@ def add(command: Command) -> None:
         help="names or files of profiles, files of calibrations, MODEL@DEVICE (default: all profiles that are shipped)",
     )
     added.add_argument("--transfers", action="store_true", help="with copies of inputs to the device and outputs back")
+    added.add_argument("--dispatch", action="store_true", help="with what the host waits until the launch begins")
     json_option(added)
     added = command(
         _characterize,
@@ -57,7 +58,7 @@ def _project(parsed: argparse.Namespace) -> None:
 
     devices = parsed.device.split(",") if parsed.device else DeviceProfile.names()
     choices = [
-        choose_device(kernel, list(filter(None, devices)), contents or None, parsed.transfers)
+        choose_device(kernel, list(filter(None, devices)), contents or None, parsed.transfers, parsed.dispatch)
         for kernel, contents in with_contents(parsed)
     ]
     printing.found(
