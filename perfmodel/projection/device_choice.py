@@ -225,8 +225,7 @@ class _Decision:
 
     def candidate(self, name: str, device: DeviceProfile | Calibration) -> DeviceCandidate:
         waited = _dispatch(device) if self.dispatch else None
-        is_profile = isinstance(device, DeviceProfile)
-        found = self._projected(name, device) if is_profile else self._predicted(name, device)
+        found = self._projected(name, device) if isinstance(device, DeviceProfile) else self._predicted(name, device)
         return found.after(waited) if waited else found
 
     def _predicted(self, name: str, device: Calibration) -> DeviceCandidate:
