@@ -17,6 +17,7 @@ from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.memory import Memory
 from perfmodel.ptx.emulation.recording import Addresses, Tally
 from perfmodel.ptx.emulation.registers import Registers, number
+from perfmodel.ptx.emulation.work_counters import Turns
 from perfmodel.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, items_of
 from perfmodel.ptx.types import TYPES, Type
 
@@ -33,6 +34,8 @@ class Accesses:
         parameters: of the launch: their bytes, by name.
         is_read: whether anything reads a register.
         is_alone: whether lanes make a comparison and exchange as if no other came to their place.
+        turns: says of an addition how often each thread makes it, as blocks that are not emulated make theirs
+            meanwhile; None where every one counts once.
 
     Attributes:
         addresses: where the accesses of each instruction went, by array.
@@ -49,10 +52,11 @@ class Accesses:
         parameters: dict[str, bytes],
         is_read: Callable[[str], bool],
         is_alone: Callable[[Instruction], bool],
+        turns: Callable[[Instruction], Turns | None],
     ) -> None:
         self.registers, self.memory = registers, memory
         self.spaces, self.symbols, self.parameters = spaces, symbols, parameters
-        self.is_read, self.is_alone = is_read, is_alone
+        self.is_read, self.is_alone, self.turns = is_read, is_alone, turns
         self.addresses: dict[Instruction, dict[str, Addresses]] = {}
         self.noted: Callable[[Addresses, Mask, NDArray[np.int64] | None], None] | None = None
         self.noted_execution: Callable[[Tally, Mask], None] | None = None
@@ -287,6 +291,7 @@ class Accesses:
         is_wanted = any(isinstance(each, Register) and self.is_read(each.name) for each in to)
         writes = [registers.writer(each, type_, instruction) for each in to] if is_wanted else []
         count, total = len(given[0]), registers.lanes.total
+        turns = self.turns(instruction)
 
         def run(mask: Mask) -> None:
             if not mask.count:
@@ -295,6 +300,8 @@ class Accesses:
             parts = self.parts(instruction, space, mask, read(), count * type_.bytes)
             for place in range(count):
                 operands = [_by_lane(items[place](), type_, index) for items in values]
+                if turns:
+                    operands = [[each * turns.next(index.size, each.dtype) for each in operands[0]]]
                 found = np.zeros((total, type_.lanes), type_.numpy)
                 for lane in range(type_.lanes):
                     at = (place * type_.lanes + lane) * (type_.bytes // type_.lanes)

@@ -25,6 +25,7 @@ from perfmodel.ptx.emulation.nominal import block_seconds, preparing_seconds
 from perfmodel.ptx.emulation.recording import Tally
 from perfmodel.ptx.emulation.registers import Registers
 from perfmodel.ptx.emulation.warps import together
+from perfmodel.ptx.emulation.work_counters import Turns, work_counters
 from perfmodel.ptx.names import own_name
 from perfmodel.ptx.syntax import Instruction, Symbol
 
@@ -93,6 +94,8 @@ class Machine:
         self._variables(places)
         self.registers = Registers(kernel.registers, lanes, self._special, places)
         uses = code.dataflow.uses
+        shared_out = frozenset[Instruction]() if deciding is None else work_counters(code)
+        turns = Turns(launch.blocks / lanes.count)
         self.accesses = Accesses(
             self.registers,
             self.memory,
@@ -101,6 +104,7 @@ class Machine:
             parameters,
             is_read=lambda name: name in uses,
             is_alone=lambda instruction: deciding is not None and deciding.is_update(instruction),
+            turns=lambda instruction: turns if instruction in shared_out else None,
         )
         self.tallies = [Tally(lanes, width) for _ in code.flow.blocks]
         self.guarded: dict[Instruction, Tally] = {}
