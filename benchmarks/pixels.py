@@ -5,7 +5,8 @@
 
 Each work-item of a kernel in OpenCL C reads 64 pixels of an image: neighbours read neighbours along a row, or below
 each other, or in blocks of 8 by 4, or one pixel together, or each its own within a tile of 32 x 32 that moves about, or
-anywhere; of images with three axes along each of them, or in blocks. Others write pixels at such places. Times come
+anywhere; of images with three axes along each of them, or in blocks. Others write pixels at such places, or have the
+texture units mix the pixels around places between them. Times come
 from the store; kernels that it lacks are measured if the device is here. They join no fit.
 """
 
@@ -77,6 +78,15 @@ __kernel void pixels(write_only image2d_t image, __global float *out)
 }
 """
 TO_IMAGES = SOURCE[: SOURCE.index("__kernel")] + WRITTEN
+BETWEEN = ("along a row", "blocks of 8 x 4", "anywhere")
+MIXED, MIXED_OF_VOLUMES = (
+    source.replace("FILTER_NEAREST", "FILTER_LINEAR")
+    .replace("(int2)(x % SIDE, y % SIDE)", "(float2)(x % SIDE + 0.3f, y % SIDE + 0.4f)")
+    .replace(
+        "(int4)(x % SIDE, y % SIDE, (Z) % SIDE, 0)", "(float4)(x % SIDE + 0.3f, y % SIDE + 0.4f, (Z) % SIDE + 0.2f, 0)"
+    )
+    for source in (SOURCE, OF_VOLUMES)
+)
 
 
 def kernels() -> Iterator[tuple[str, str, str, pm.Kernel]]:
@@ -103,6 +113,18 @@ def written() -> Iterator[tuple[str, str, str, pm.Kernel]]:
             yield f"written {place}", form, f"{side}^2", _kernel(TO_IMAGES, form, side, SUBGROUP, X=x, Y=y)
 
 
+def mixed() -> Iterator[tuple[str, str, str, pm.Kernel]]:
+    """Yields kernels that read between pixels, of images with two axes and with three."""
+    for form, side in product(PIXELS, SIDES):
+        for place in BETWEEN:
+            x, y = PLACES[place]
+            yield f"between, {place}", form, f"{side}^2", _kernel(MIXED, form, side, SUBGROUP, X=x, Y=y)
+    for form, side in product(PIXELS, DEPTHS):
+        for place in ("along a row", "anywhere"):
+            x, y, z = VOLUMES[place]
+            yield f"between, {place}", form, f"{side}^3", _kernel(MIXED_OF_VOLUMES, form, side, SUBGROUP, X=x, Y=y, Z=z)
+
+
 def _kernel(source: str, form: str, side: int, neighbours: int, **axes: str) -> pm.Kernel:
     """Returns a kernel that reads pixels at these coordinates."""
     words = {
@@ -117,7 +139,7 @@ def _kernel(source: str, form: str, side: int, neighbours: int, **axes: str) -> 
 
 
 def main() -> None:
-    found = [*kernels(), *volumes(), *written()]
+    found = [*kernels(), *volumes(), *written(), *mixed()]
     times = compared([kernel for *_, kernel in found], "what pixels of images take, measured and predicted")
     lines = []
     for (place, form, side, _), took, said in zip(found, times.measured, times.predicted, strict=True):

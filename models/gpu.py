@@ -145,10 +145,11 @@ ARRIVAL = 0.55
 ROOM = {"p_resident_items": 2048, "p_resident_groups": 32, "p_registers": 65536, "p_local_bytes": 233472}
 """A compute unit of an H200 has room for so much at a time; what others have follows from their facts."""
 
-ASKED, OF_VOLUMES = 1.3, 7
+ASKED, OF_SLICES, OF_EIGHT = 1.3, 7, 4.5
 """Texture units take so many cycles more for a sub-group than fits say, which count kernels by their source, whose
 other instructions they take for a part of it; by the same kernels' machine code, and `benchmarks.pixels`. They read
-half as many pixels at a time where images have three axes."""
+half as many pixels at a time where images have three axes, and again where they mix the pixels around a place; for one
+among eight pixels their bytes take so many times longer besides."""
 FARTHEST = 2.5
 """The sum of the busiest of about a hundred units lies so many standard deviations beyond their mean."""
 EVENED = 0.4
@@ -198,8 +199,10 @@ lookups  = p_constant * f_mem_transactions_global_load_block:4_tag:constant
              * max(1 - p_near_constant / max(f_mem_tables, 1), 0)
 fetched  = (lines + p_l1_global * (f_mem_access_scratch_load_granularity:subgroup + words * f_work_items / 32)
            + max((p_image + known * {ASKED} * p_l1_global) * f_mem_access_global_load_tag:image_granularity:subgroup
-                 + p_pixel * f_mem_bytes_global_load_tag:image,
-                 {OF_VOLUMES} * p_l1_global * f_mem_access_global_load_tag:volume_granularity:subgroup))
+                 + p_pixel * f_mem_bytes_global_load_tag:image
+                 + {OF_EIGHT} * p_pixel * f_mem_bytes_global_load_tag:thick,
+                 {OF_SLICES} * p_l1_global * (f_mem_access_global_load_tag:volume_granularity:subgroup
+                                               + f_mem_access_global_load_tag:filtered_granularity:subgroup)))
 l1       = {BUSY} * idle * overlap(overlap(fetched, local, p_apart), lookups, 4)
 tensor   = {BUSY} * p_mma * {PRODUCTS}
 brought  = f_mem_footprint_global_load_block:64

@@ -174,6 +174,22 @@ def test_pixels_are_counted_as_those_of_images() -> None:
         assert float(pm.feature(name).eval(blur)) == wanted, name
 
 
+@pytest.mark.parametrize(
+    ("read", "said", "tags"),
+    [
+        ("tex2D<float>(image, u[i], v[i])", "image:r:float32:64:64", set()),
+        ("tex2D<float>(image, u[i], v[i])", "image:r:float32:64:64:linear", {"filtered"}),
+        ("tex3D<float>(image, u[i], v[i], 2.5f)", "image:r:float32:64:64:64", {"volume"}),
+        ("tex3D<float>(image, u[i], v[i], 2.5f)", "image:r:float32:64:64:64:linear", {"filtered", "volume", "thick"}),
+    ],
+)
+def test_what_texture_units_mix_is_told_by_tags(read: str, said: str, tags: set[str]) -> None:
+    counted = kernel(read, said)
+    for tag in ("filtered", "volume", "thick"):
+        wanted = ITEMS if tag in tags else 0
+        assert float(pm.feature(f"f_mem_access_global_load_tag:{tag}").eval(counted)) == wanted, tag
+
+
 def test_pixels_below_each_other_share_lines_as_images_lie_in_tiles() -> None:
     """A tile of 64 bytes by 8 rows has 4 lines of 128 bytes; an array has one line or more for each row."""
     along, below = (

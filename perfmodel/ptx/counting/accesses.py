@@ -198,7 +198,7 @@ class AccessCounter:
         return AccessCount(
             space=access.space,
             variable=access.name,
-            tags=_tags_of(instruction),
+            tags=_tags_of(instruction, instruction in self.emulation.filtered),
             dtype=dtype,
             bits=8 * at_once,
             direction=access.direction,
@@ -303,9 +303,11 @@ class AccessCounter:
         return {}
 
 
-def _tags_of(instruction: Instruction) -> frozenset[str]:
+def _tags_of(instruction: Instruction, is_filtered: bool) -> frozenset[str]:
     if instruction.opcode in IMAGES:
-        return frozenset(("image", "volume") if instruction.has("3d") else ("image",))
+        is_volume = instruction.has("3d")
+        told = {"image": True, "volume": is_volume, "filtered": is_filtered, "thick": is_volume and is_filtered}
+        return frozenset(tag for tag, is_so in told.items() if is_so)
     return frozenset(tag for word, tag in _TAGS.items() if instruction.has(word))
 
 

@@ -39,6 +39,7 @@ class Accesses:
 
     Attributes:
         addresses: where the accesses of each instruction went, by array.
+        filtered: reads of images that mix the pixels around a place.
         noted: is told of each of them, if there is somebody who wants to know; `noted_execution` of executions that are
             counted for them.
     """
@@ -58,6 +59,7 @@ class Accesses:
         self.spaces, self.symbols, self.parameters = spaces, symbols, parameters
         self.is_read, self.is_alone, self.turns = is_read, is_alone, turns
         self.addresses: dict[Instruction, dict[str, Addresses]] = {}
+        self.filtered: set[Instruction] = set()
         self.noted: Callable[[Addresses, Mask, NDArray[np.int64] | None], None] | None = None
         self.noted_execution: Callable[[Tally, Mask], None] | None = None
 

@@ -31,6 +31,7 @@ class Emulation:
         blocks: executions of each basic block; `guarded`: of each instruction that has a guard of its own,
             of copies of tiles by their rows; `copied`: of these as a whole.
         addresses: where accesses went, by instruction and array.
+        filtered: reads of images that mix the pixels around a place.
         branches: by basic block that ends in a branch, see `perfmodel.ptx.emulation.execution.Execution`.
         skipped: iterations of loops that were counted without being run.
         seconds: that it took. nominal_s: those that its work takes at a nominal speed, the same each time.
@@ -46,6 +47,7 @@ class Emulation:
     guarded: dict[Instruction, Tally]
     copied: dict[Instruction, Tally]
     addresses: dict[Instruction, dict[str, Addresses]]
+    filtered: set[Instruction]
     branches: dict[int, NDArray[np.int64]]
     skipped: int
     buffers: dict[str, Any]
@@ -118,6 +120,7 @@ def emulate(
         guarded=machine.guarded,
         copied=machine.copied,
         addresses=machine.accesses.addresses,
+        filtered=machine.accesses.filtered,
         branches=execution.branches,
         skipped=execution.skipper.skipped if execution.skipper else 0,
         buffers=machine.buffers,

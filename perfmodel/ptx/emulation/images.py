@@ -107,6 +107,8 @@ class _ImageAccess:
         nearest = [first for first, _, _ in places]
         offsets = pixels.numbers_of(pixels.near(nearest)) * pixels.n_bytes
         self._note(mask, own, pixels, offsets)
+        if flags & LINEAR and not is_gathered:
+            self.accesses.filtered.add(self.instruction)
         if not self.is_moved:
             return
         held = partial(self._held, own, pixels)
