@@ -66,6 +66,26 @@ __global__ void nearest(const float *a, int *c, int n) {
 }
 """
 
+KEPT = """
+__global__ void kept(const float *a, float *c, int n, int k) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float best[32];
+  for (int j = 0; j < k; j++) best[j] = 1e30f;
+  #pragma unroll 1
+  for (int j = 0; j < n; j++) {
+    float d = fabsf(a[j] - a[i]);
+    if (d < best[k - 1]) {
+      best[k - 1] = d;
+      #pragma unroll 1
+      for (int m = k - 1; m > 0 && best[m] < best[m - 1]; m--) {
+        float other = best[m]; best[m] = best[m - 1]; best[m - 1] = other;
+      }
+    }
+  }
+  c[i] = best[0];
+}
+"""
+
 
 def triangle(n: int = 1024) -> Kernel:
     return Kernel.from_cuda(TRIANGLE, "triangle", 4, 64, {"a": "n*n", "c": 256}, n=n)
@@ -257,3 +277,19 @@ def test_the_busiest_sub_group_is_not_the_one_whose_run_iterations_happen_to_do_
         assert busiest == pytest.approx(truth.max(), rel=0.3)
     else:
         assert truth.max() > busiest > 1.4 * np.median(truth)
+
+
+def test_what_is_kept_is_kept_ever_more_seldom() -> None:
+    """Of random numbers, the n-th is among the k least until then with a probability of k / n."""
+    n, k = 8192, 12
+    kernel = Kernel.from_cuda(KEPT, "kept", 8, 128, {"a": "n", "c": 1024}, n=n, k=k)
+    every, some = (
+        sum(
+            float(each.executions.workitem({}))
+            for each in counts(kernel, budget).accesses
+            if each.space in ("private", "scratch") and each.direction == "store"
+        )
+        for budget in (100, 0.3)
+    )
+    assert every > 1024 * k * (1 + np.log(n / k)) * k / 2  # as many are kept, and moved up half of the way
+    assert some == pytest.approx(every, rel=0.35)

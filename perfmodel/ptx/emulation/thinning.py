@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.distinct import distinct
 from perfmodel.ptx.emulation.deciding import Plan
+from perfmodel.ptx.emulation.keeping import keeping
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.recording import DECIDED, NOWHERE, PARTS, Addresses
 from perfmodel.ptx.emulation.skipping import MOST_NOTED, NEVER, Iteration, Series, Skipper, turns_until
@@ -50,6 +51,18 @@ class Part:
     behind: Integers
 
 
+@dataclass(eq=False)
+class Seen:
+    """Says how many iterations of a loop were run until now, and how many were left out."""
+
+    ran: float
+    left_out: float = 0.0
+
+    def share(self, before: float) -> float:
+        """Returns how many of the iterations until the next one that is run were run, which has so many before it."""
+        return self.ran / max(self.ran + self.left_out + before, 1.0)
+
+
 class Thinner(Skipper):
     """Watches loops of a machine, and has some of their iterations run for the others.
 
@@ -65,6 +78,9 @@ class Thinner(Skipper):
         self._rough_plans: dict[int, Plan | None] = {}
         self._parts: dict[int, Part] = {}
         self._in_vain: dict[int, int] = {}
+        self._seen: dict[int, Seen] = {}
+        keepers = keeping(self.machine.code)
+        self._keeping = {id(self.machine.tallies[number]) for number in keepers}
         self._drawn = 0
         self.parts, self.is_hurried = PARTS, False
         for by_array in self.machine.accesses.addresses.values():
@@ -82,6 +98,7 @@ class Thinner(Skipper):
         for header in [h for h in self._iterations if block not in self._loops[h].blocks]:
             del self._iterations[header]
             self._parts.pop(header, None)
+            self._seen.pop(header, None)
         if block not in self._loops:
             return
         plan = self._rough_plan(block)
@@ -102,6 +119,7 @@ class Thinner(Skipper):
             elif len(iterations) >= 3 and np.array_equal(iterations[-1].mask.active, mask.active):
                 moving = self._moving(*iterations)
                 if moving is not None:
+                    self._seen.setdefault(block, Seen(self._executions(block)))
                     self._begin(block, plan, moving, iterations[-1], mask, np.zeros_like(moving.tests[0]))
                     iterations.clear()
         del iterations[:-2]
@@ -128,6 +146,11 @@ class Thinner(Skipper):
                 iteration.is_known = False
             else:
                 iteration.rows.append(Series(noted, mask, row))
+
+    def _executions(self, block: int) -> float:
+        """Returns how often the sub-groups that executed a block did so on average."""
+        done = self.machine.tallies[block].by_subgroup()
+        return float(done[done > 0].mean()) if np.any(done > 0) else 1.0
 
     def _moving(self, first: Iteration, before: Iteration, now: Iteration) -> Moving | None:
         """Returns how a loop moves from one iteration to the next; None where lanes have left it meanwhile."""
@@ -171,16 +194,21 @@ class Thinner(Skipper):
             registers.values[place] = registers.values[place] + step * times
 
     def _count_others(self, header: int, part: Part, ran: Iteration, counts: Integers) -> None:
-        """Counts the iteration that was run for the others of its part."""
+        """Counts the iteration that was run for the others of its part: of what is done where a number is among the
+        best until then as often as it would be, had all iterations before been run."""
+        seen = self._seen[header]
+        lanes_of = ran.mask.active
+        share = seen.share(float(part.before[lanes_of].mean())) if ran.mask.count else 1.0
         around = [each[-1] for other, each in self._iterations.items() if other != header and each]
         for count, lanes in self._lengths(ran.mask, counts):
             masks: dict[int, Mask] = {}
             for tally, mask, times in ran.tallies:
                 own = _part_of(mask, lanes, masks)
                 is_decided = self.deciding.depends_on_data and mask.count < ran.mask.count
-                tally.add(own, times * count, DECIDED if is_decided else part.number)
+                all_times = round(times * count * (share if id(tally) in self._keeping else 1.0))
+                tally.add(own, all_times, DECIDED if is_decided else part.number)
                 for iteration in around:
-                    iteration.tallies.append((tally, own, times * count))
+                    iteration.tallies.append((tally, own, all_times))
             first = int(part.before.max() if lanes is None else part.before[lanes].max())
             left = {noted: list(steps) for noted, steps in part.moving.rows.items()}
             for series in ran.rows:
@@ -199,6 +227,7 @@ class Thinner(Skipper):
                     if series.step is None and len(iteration.rows) < MOST_NOTED:
                         iteration.rows += others
         mean = float(counts[ran.mask.active].mean()) if ran.mask.count else 0.0
+        seen.ran, seen.left_out = seen.ran + 1, seen.left_out + mean
         for record, more in ran.branches:
             found = np.rint(more * mean).astype(np.int64)
             record += found
