@@ -133,9 +133,8 @@ def choose_device(
             of a shipped calibration, profiles, or calibrations; a mapping names them.
         arrays: contents of array arguments; see `perfmodel.emulate`.
         transfers: whether inputs have to be copied to the device before, and outputs from it after.
-        dispatch: whether nothing else is under way, so that the host waits from asking for the launch until it begins,
-            for what the device's facts say (``perfmodel device show a100``); predictions are of the device's time
-            without that.
+        dispatch: whether the host waits until the launch begins, as nothing else is under way; what that takes is a
+            fact of each device (``perfmodel device show a100``), added to its own time.
 
     Raises:
         DeviceError: for devices that are none, are named twice, or none of which can run the kernel.

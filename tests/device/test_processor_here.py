@@ -59,7 +59,7 @@ def test_a_processor_whose_name_says_little_has_its_architectures_facts(tmp_path
     alike = device_facts("epyc_9755")
     assert here["clock"] == alike["clock"]
     assert here["dram_bandwidth"] == alike["dram_bandwidth"]
-    assert set(here.guessed()) == {"clock", "dram_bandwidth", "launch", "wake"}
+    assert set(here.guessed()) == {"clock", "dispatch", "dram_bandwidth", "launch", "wake"}
     assert {here.facts[name].source for name in ("units", "l1_bytes", "l3_bytes")} == {"driver"}
 
 

@@ -280,7 +280,7 @@ def test_the_busiest_sub_group_is_not_the_one_whose_run_iterations_happen_to_do_
 
 
 def test_what_is_kept_is_kept_ever_more_seldom() -> None:
-    """Of random numbers, the n-th is among the k least until then with a probability of k / n."""
+    """The n-th of random numbers is among the k least until then with a probability of k / n."""
     n, k = 8192, 12
     kernel = Kernel.from_cuda(KEPT, "kept", 8, 128, {"a": "n", "c": 1024}, n=n, k=k)
     every, some = (

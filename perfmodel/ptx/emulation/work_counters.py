@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from perfmodel.ptx.code import Code
 from perfmodel.ptx.control_flow import Loop
 from perfmodel.ptx.dataflow import STORES, address_of, registers_in
+from perfmodel.ptx.parameters import shared_variables
 from perfmodel.ptx.syntax import Instruction, Special
 
 _SHARED = ("shared", "shared::cta")
@@ -53,10 +54,13 @@ def _behind_end(code: Code, loop: Loop) -> set[Instruction]:
     blocks = [code.flow.blocks[number] for number in loop.blocks]
     ends = [each for each in blocks if each.guard is not None and not loop.blocks.issuperset(each.successors)]
     found = code.dataflow.behind(tuple(each.guard.register.name for each in ends if each.guard is not None))
-    if any(each.opcode == "ld" and each.has(*_SHARED) for each in found):
-        everything = [each for block in code.flow.blocks for each in block.instructions]
-        stored = [each for each in everything if each.opcode in STORES and each.has(*_SHARED)]
-        found |= code.dataflow.behind(tuple(name for each in stored for name in _moved(each)))
+    loaded = [shared_variables(code, each) for each in found if each.opcode == "ld" and each.has(*_SHARED)]
+    everything = [each for block in code.flow.blocks for each in block.instructions]
+    for each in everything:
+        if each.opcode in STORES and each.has(*_SHARED):
+            own = shared_variables(code, each)
+            if any(not own or not other or own & other for other in loaded):
+                found |= code.dataflow.behind(tuple(_moved(each)))
     return found
 
 
