@@ -28,15 +28,7 @@ $next:
     atom.global.add.u32 %r3, [%rd1], 1;
     setp.ge.u32 %p1, %r3, %r1;
     @%p1 bra $done;
-    mul.wide.u32 %rd3, %r3, 4;
-    add.u64 %rd4, %rd2, %rd3;
-    ld.global.f32 %f1, [%rd4];
-    add.f32 %f1, %f1, %f1;
-    st.global.f32 [%rd4], %f1;
-    bra $next;
-$done:
-    ret;
-}
+    mov.u32 %r5, %r3;
 """
 BY_BLOCKS = """
 $next:
@@ -51,6 +43,8 @@ $wait:
     setp.ge.u32 %p2, %r4, %r1;
     @%p2 bra $done;
     add.u32 %r5, %r4, %r2;
+"""
+DOUBLED = """
     mul.wide.u32 %rd3, %r5, 4;
     add.u64 %rd4, %rd2, %rd3;
     ld.global.f32 %f1, [%rd4];
@@ -66,7 +60,7 @@ $done:
 @pytest.mark.parametrize("body", [BY_THREADS, BY_BLOCKS], ids=["threads", "blocks"])
 def test_all_blocks_together_do_what_there_is(body: str) -> None:
     arrays = {"next": 1, "x": ROWS + THREADS}
-    kernel = Kernel.from_ptx(HEAD + body, None, BLOCKS, THREADS, arrays, rows=ROWS)
+    kernel = Kernel.from_ptx(HEAD + body + DOUBLED, None, BLOCKS, THREADS, arrays, rows=ROWS)
     kernel = kernel.as_observed({"next": np.zeros(1, np.int32)})
     stored = feature("f_mem_access_global_store").eval(kernel)
     assert stored == pytest.approx(ROWS, rel=0.05)
