@@ -79,8 +79,7 @@ class Thinner(Skipper):
         self._parts: dict[int, Part] = {}
         self._in_vain: dict[int, int] = {}
         self._seen: dict[int, Seen] = {}
-        keepers = keeping(self.machine.code)
-        self._keeping = {id(self.machine.tallies[number]) for number in keepers}
+        self._keeping = {id(self.machine.tallies[number]) for number in keeping(self.machine.code)}
         self._drawn = 0
         self.parts, self.is_hurried = PARTS, False
         for by_array in self.machine.accesses.addresses.values():
@@ -197,8 +196,7 @@ class Thinner(Skipper):
         """Counts the iteration that was run for the others of its part: of what is done where a number is among the
         best until then as often as it would be, had all iterations before been run."""
         seen = self._seen[header]
-        lanes_of = ran.mask.active
-        share = seen.share(float(part.before[lanes_of].mean())) if ran.mask.count else 1.0
+        share = seen.share(float(part.before[ran.mask.active].mean())) if ran.mask.count else 1.0
         around = [each[-1] for other, each in self._iterations.items() if other != header and each]
         for count, lanes in self._lengths(ran.mask, counts):
             masks: dict[int, Mask] = {}

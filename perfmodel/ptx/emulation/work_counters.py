@@ -41,11 +41,13 @@ def work_counters(code: Code) -> frozenset[Instruction]:
     """Returns the additions to one number in global memory whose results end a loop that asks for the next one: what
     one block is given, no other is, so that each has a part of all work."""
     found: set[Instruction] = set()
+    asking = {each for block in code.flow.blocks for each in block.instructions if _asks(code, each)}
     for loop in code.flow.loops:
-        asking = {each for each in _behind_end(code, loop) if _asks(code, each)}
         inside = [each for number in loop.blocks for each in code.flow.blocks[number].instructions]
         if asking.intersection(inside):
-            found |= asking
+            behind = asking & _behind_end(code, loop)
+            if behind.intersection(inside):
+                found |= behind
     return frozenset(found)
 
 
