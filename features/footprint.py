@@ -18,6 +18,8 @@ from perfmodel.features.transactions import block_bytes, bytes_touched, part_of_
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, by_role, unknown_word
 
+COMMON = 0.5
+"""Work-groups have an array in common of which each touches more than this part."""
 ROLES = {"dtype": DTYPES, "direction": ("load", "store", "atomic"), "space": ("global",)}
 
 
@@ -29,7 +31,8 @@ class FootprintFeature(CountedFeature):
     array, as strides leave them, are paid for up to that size; of accesses that are not affine,
     each counts the blocks that a work-group touches at once. With ``beyond:65536``, only arrays count of which the
     launch touches more bytes, and only accesses that by themselves reach further where that is known: less is kept by
-    caches that work-groups share one after the other.
+    caches that work-groups share one after the other. With ``once``, an array of which each work-group touches more
+    than half counts once, as they have it in common.
     """
 
     unit = "byte"
@@ -43,9 +46,10 @@ class FootprintFeature(CountedFeature):
         by_group: bool = False,
         block: int | None = None,
         beyond: float = 0.0,
+        is_shared_once: bool = False,
     ) -> None:
         super().__init__(name)
-        self.beyond = beyond
+        self.beyond, self.is_shared_once = beyond, is_shared_once
         self.dtype, self.direction, self.variable = dtype, direction, variable
         self.by_group, self.block = by_group, block
 
@@ -59,10 +63,12 @@ class FootprintFeature(CountedFeature):
     def of(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes) -> Floats:
         """Returns the bytes that one array contributes."""
         found = self.bytes_of(footprint, counts, sizes, self.by_group)
-        if not self.beyond:
+        if not self.beyond and not self.is_shared_once:
             return found
         whole = self.bytes_of(footprint, counts, sizes, False) if self.by_group else found
-        part = self.part_beyond(footprint, counts, sizes) if footprint.elements is None else 1.0
+        if self.is_shared_once:
+            found = np.where(found > COMMON * whole * counts.work_groups(sizes), whole, found)
+        part = self.part_beyond(footprint, counts, sizes) if self.beyond and footprint.elements is None else 1.0
         return np.where(whole > self.beyond, found * part, 0.0)
 
     def part_beyond(self, footprint: Footprint, counts: KernelCounts, sizes: Sizes) -> Floats:
@@ -179,6 +185,10 @@ class FootprintFamily(FeatureFamily):
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> FootprintFeature:
         found = by_role(name, words, self.role)
+        if "once" in found and "granularity" not in found:
+            raise FeatureError(
+                f"feature {name.text!r} counts every array once anyway; leave once out, or say granularity:workgroup"
+            )
         return FootprintFeature(
             name,
             found.get("dtype"),
@@ -187,6 +197,7 @@ class FootprintFamily(FeatureFamily):
             "granularity" in found,
             int(found["block"]) if "block" in found else None,
             float(found.get("beyond", 0)),
+            "once" in found,
         )
 
     def role(self, name: FeatureName, word: Word) -> tuple[str, str]:
@@ -194,6 +205,8 @@ class FootprintFamily(FeatureFamily):
             return "variable", word.condition.strip()
         if word.key == "granularity" and word.condition == "workgroup":
             return "granularity", word.condition
+        if word.key == "once" and word.condition is None:
+            return "once", word.key
         if word.key == "block" and word.condition and re.fullmatch(r"[1-9]\d{0,3}", word.condition, re.ASCII):
             return "block", word.condition
         if word.key == "beyond" and word.condition and re.fullmatch(r"[1-9]\d{0,11}", word.condition, re.ASCII):
@@ -207,5 +220,6 @@ class FootprintFamily(FeatureFamily):
             "granularity:workgroup",
             "block:64",
             "beyond:65536",
+            "once",
         )
         raise unknown_word(name, word, known_words)

@@ -109,7 +109,7 @@ TERMS: dict[str, Meaning] = {
     "unit": Meaning("bytes that the work-groups of a compute unit that run at a time load"),
     "lost": Meaning("the part of them that its first-level cache does not keep"),
     "again": Meaning("bytes that are loaded again, in another pass, and that the first-level cache has lost"),
-    "reused": Meaning("what the work-groups that run at a time load"),
+    "reused": Meaning("what the work-groups that run at a time load, and once what they have in common"),
     "walked": Meaning(
         "the lines that a compute unit's sub-groups touch in a round, by what its first-level cache keeps"
     ),

@@ -277,11 +277,13 @@ def whole_sizes(kernel: str, name: str, value: Any) -> NDArray[Any]:
     """
     try:
         array = np.asarray(value)
-        fits = array.dtype.kind in "iuf" and bool(np.all(np.abs(array) < 2.0**63) and np.all(array == np.floor(array)))
     except ValueError:  # a ragged list
-        fits = False
-    if not fits:
+        array = np.asarray(np.nan)
+    if array.dtype.kind == "f" and np.all(np.abs(array) < 2.0**63) and np.all(array == np.floor(array)):
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":  # objects are whole numbers that fit into no type
         raise KernelError(
-            f"size {name}={value!r} of kernel {kernel!r} is not a whole number; give an integer below 2**63"
+            f"size {name}={value!r} of kernel {kernel!r} is not a whole number; give an integer below 2**64"
         )
-    return array.astype(np.int64)
+    # Masks and keys may have all of 64 bits.
+    return array if array.dtype == np.uint64 and np.any(array >= 2**63) else array.astype(np.int64)

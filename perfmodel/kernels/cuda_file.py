@@ -173,21 +173,21 @@ def _compiled(text: str, name: str | None, file: str, options: Sequence[str]) ->
     name = name or only_kernel(text, file)
     plain, types = without_types(name)
     full = full_name(text, plain)
-    if "<" not in plain and (parameters := template_parameters(text, plain.rpartition("::")[2])):
-        if not all("=" in each for each in parameters):
-            raise KernelError(
-                f"kernel {name!r} is a template <{', '.join(parameters)}>; give it arguments: '{name}<…>'"
-            )
-        full += "<>"
-    if types is not None:
-        full = f"(void (*)({types})){full}"
-    try:
-        found = compiled(text, full, options)
-    except SourceError as error:
-        place, _, why = str(error).partition(": ")
-        if not place.startswith(NAMES):
-            raise
-        raise KernelError(not_named(text, name, file, why, list(kernels_in(text)))) from error
+    ways = template_parameters(text, plain.rpartition("::")[2]) if "<" not in plain else []
+    if len(ways) == 1 and not all("=" in each for each in ways[0]):
+        raise KernelError(f"kernel {name!r} is a template <{', '.join(ways[0])}>; give it arguments: '{name}<…>'")
+    endings = ["<>" if parameters else "" for parameters in ways] or [""]
+    for ending in endings:
+        called = f"{full}{ending}" if types is None else f"(void (*)({types})){full}{ending}"
+        try:
+            found = compiled(text, called, options)
+            break
+        except SourceError as error:
+            place, _, why = str(error).partition(": ")
+            if not place.startswith(NAMES):
+                raise
+            if ending == endings[-1]:
+                raise KernelError(not_named(text, name, file, why, list(kernels_in(text)))) from error
     if f".entry {found.name}(" not in found.ptx:
         raise KernelError(f"kernel {name!r} is declared in {file} without a body; give the file that defines it")
     if own := [each for each in found.not_found if f'"{each}"' in text and not is_of_a_library(each)]:

@@ -121,9 +121,11 @@ def arguments_of(source: str, name: str) -> tuple[DeclaredArgument, ...] | None:
     return None
 
 
-def template_parameters(source: str, name: str) -> list[str]:
-    """Returns the parameters of a kernel that is a template, as declared; none for any other."""
-    return next((parameters for found, _, parameters in _kernels(source) if found == name), [])
+def template_parameters(source: str, name: str) -> list[list[str]]:
+    """Returns the parameters of each kernel of a name that differs from the others in whether it is a template, as
+    declared, and none for one that is no template: a source may define one or the other, as its conditions say."""
+    found = [parameters for declared, _, parameters in _kernels(source) if declared == name]
+    return [each for place, each in enumerate(found) if all(bool(each) != bool(other) for other in found[:place])]
 
 
 def _kernels(source: str) -> Iterator[tuple[str, str, list[str]]]:

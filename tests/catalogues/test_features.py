@@ -298,6 +298,19 @@ def test_footprints_of_work_groups_are_those_of_the_addresses(tags: str) -> None
             assert found == 4 * len(touched), (knl, direction)
 
 
+def test_arrays_that_work_groups_have_in_common_count_once() -> None:
+    body = """int i = get_local_id(0), row = get_group_id(0);
+    a[row * 64 + i] += b[i] * (i < 16 ? c[i % 16] : 1);"""
+    source = f"__kernel void k(__global float *a, __global const float *b, __global const float *c) {{ {body} }}"
+    arrays = {"a": 64 * 64, "b": 64, "c": 64}
+    kernel = pm.Kernel.from_opencl(source, "k", 64 * 64, 64, arrays)
+    loaded = "f_mem_footprint_global_load_granularity:workgroup_block:32"
+    for variable, each, once in (("a", 256 * 64, 256 * 64), ("b", 256 * 64, 256), ("c", 64 * 64, 64)):
+        assert pm.feature(f"{loaded}_var:{variable}").eval(kernel) == each
+        assert pm.feature(f"{loaded}_once_var:{variable}").eval(kernel) == once
+    assert pm.feature(f"{loaded}_once").eval(kernel) == 256 * 64 + 256 + 64
+
+
 def test_gaps_cost_up_to_a_block() -> None:
     def moved(stride: int, block: int) -> float:
         tags = ["global_copy", "loads:0", f"stride:{stride}", "n:1024"]
@@ -370,6 +383,7 @@ def test_unrolled_loops_are_no_rounds() -> None:
         ("f_mem_transactions_global_load_banks:32_fresh", ["is of banks", "'fresh'"]),
         ("f_mem_rounds_globl", ["globl", "global"]),
         ("f_mem_footprint_global_granularity:subgroup", ["granularity:workgroup"]),
+        ("f_mem_footprint_global_load_once", ["counts every array once anyway", "granularity:workgroup"]),
         ("f_mem_rounds_global_granularity:longset", ["granularity:longset", "granularity:longest"]),
         ("f_mem_rounds_global_granularity:longest_granularity:workitem", ["granularity twice"]),
         ("f_mem_rounds_granularity:longest", ["of one kind of memory"]),

@@ -345,6 +345,24 @@ def test_a_template_needs_all_of_its_arguments() -> None:
         Kernel.from_cuda(source, "f<3>", 1, 1, {"x": 1})
 
 
+@pytest.mark.parametrize(("options", "expected"), [([], 7), (["-DTILES"], 4)])
+def test_a_kernel_that_is_a_template_only_where_a_condition_holds(options: list[str], expected: int) -> None:
+    source = """
+    #ifdef TILES
+    template <int N = 4> __global__ void f(int *x) { x[0] = N; }
+    #else
+    __global__ void f(int *x) { x[0] = 7; }
+    #endif
+    """
+    assert numbers_of(source, options=options) == [expected]
+
+
+@pytest.mark.parametrize("mask", [1, 2**62, 2**63, 2**63 + 1, 2**64 - 1])
+def test_masks_of_all_64_bits(mask: int) -> None:
+    source = "__global__ void f(int *x, unsigned long long mask) { x[0] = __popcll(mask); x[1] = mask >> 63; }"
+    assert numbers_of(source, count=2, mask=mask).tolist() == [mask.bit_count(), mask >> 63]
+
+
 def test_headers_by_ways_of_windows(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "value.h").write_text("#define VALUE 3\n")

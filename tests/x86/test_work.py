@@ -51,6 +51,28 @@ def test_loops_are_counted_whatever_is_unrolled(turns: str, pragma: str) -> None
     assert found == pytest.approx(expected, rel=0.15)
 
 
+@pytest.mark.parametrize("copies", [2, 4, 8, 16])
+def test_iterations_that_share_loads_are_counted_whatever_is_unrolled(copies: int) -> None:
+    text = """size_t i = get_global_id(0); int l = get_local_id(0);
+    __local float4 tile[64];
+    float4 own = (float4)(b[i], b[i + 4096], b[i + 8192], b[i + 12288]); float3 sum = 0;
+    for (int t = 0; t < n; t += 8) {{
+        tile[l] = (float4)(b[l + t], b[l + t + 4096], b[l + t + 8192], b[l + t + 12288]);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        #pragma unroll {copies}
+        for (int j = 0; j < 64; j++) {{
+            float4 other = tile[(j + l) & 63];
+            float3 d = other.xyz - own.xyz;
+            float far = native_rsqrt(fma(d.x, d.x, fma(d.y, d.y, fma(d.z, d.z, 0.01f))));
+            sum += -other.w * far * far * far * d;
+        }}
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }}
+    a[i] = sum.x + sum.y + sum.z;"""
+    one, several = (core("floats", kernel(text.format(copies=each))) for each in (1, copies))
+    assert several == pytest.approx(one, rel=0.1)
+
+
 def test_groups_that_fill_no_vector_are_counted_one_by_one() -> None:
     text = PRODUCT.format(turns="n", pragma="")
     wide, narrow = (core("floats", kernel(text, local=local)) for local in (64, 2))
