@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+import perfmodel as pm
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.tables import grid
 from perfmodel.device import find_device
@@ -42,8 +43,10 @@ UNKNOWN = "ob=???"
 def predicted(case: Case) -> tuple[dict[int, float], int]:
     """Returns how often a work-group executes the instruction at each address of the driver's code, as predicted, and
     the address of its first one."""
-    kernel = case.as_kernel().as_countable(case.sampled)
-    program = kernel.program.as_opencl()
+    kernel = case.as_kernel().as_countable(case.sampled).as_core_code()
+    pm.feature("f_core_slots").eval(kernel)  # looks at what data decide
+    source = kernel.program.as_opencl()
+    program = next(iter(source.samples.values()), source)
     values = {**dict.fromkeys(program.arguments, 1), **kernel.sizes}
     made = code_of(program, program.launch(values), values)
     if made is None:

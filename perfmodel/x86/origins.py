@@ -177,23 +177,27 @@ class Executed:
         condition is the same in all iterations.
 
         A version is taken as often as the statements are executed that it has and another one does not; one without
-        such statements is for all other cases.
+        such statements is for all other cases. Those that come one after the other and have the same are no versions:
+        each goes round as often as the loop does.
         """
         part, flow = self.part, self.part.flow
         loop, outer = part.matches[head], flow.outer(head)
         if loop is None or outer is None:
             return 1.0
         turn = self.turn(head)
-        versions = [
+        alike = [
             other
             for other, match in part.matches.items()
             if match == loop
             and flow.outer(other) == outer
             and self.copies.of(other, turn) == self.copies.of(head, turn)
-            and (other == head or not flow.is_on_one_way(head, other, outer))
         ]
-        done = {other: self._statements_of(other, loop) for other in versions}
+        done = {other: self._statements_of(other, loop) for other in alike}
         in_all = set.intersection(*done.values())
+        if in_all == set.union(*done.values()):
+            done = {
+                other: of for other, of in done.items() if other == head or not flow.is_on_one_way(head, other, outer)
+            }
         blocks, iterations = part.source.blocks, part.source.loops[loop].iterations.of(turn.is_vector)
         often = {
             other: max((blocks[n].executions.of(turn.is_vector) for n in of - in_all), default=-1.0)
@@ -204,7 +208,7 @@ class Executed:
             if each < 0:
                 often[other] = others / list(often.values()).count(-1.0)
         total = sum(often.values())
-        return often[head] / total if total else 1 / len(versions)
+        return often[head] / total if total else 1 / len(done)
 
     def _has_nothing_to_do(self, head: int) -> bool:
         """Returns whether a loop does several iterations of the source's at once, of which there are fewer, so that

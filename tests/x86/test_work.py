@@ -73,6 +73,30 @@ def test_iterations_that_share_loads_are_counted_whatever_is_unrolled(copies: in
     assert several == pytest.approx(one, rel=0.1)
 
 
+def test_parts_of_a_loop_inside_and_outside_of_an_image_are_executed_as_often_as_its_iterations() -> None:
+    text = """size_t row = get_global_id(0), i = get_global_id(1); __local float w[16][16];
+    size_t y = get_local_id(0), x = get_local_id(1); int m = n / 7;
+    if (y < m && x < m) w[y][x] = b[y * m + x];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (row < n && i < n) {
+        int h = (m - 1) >> 1; float s = 0;
+        for (int k = -h; k <= h; k++)
+            for (int l = -h; l <= h; l++) {
+                int there = row + k;
+                int at = i + l;
+                float v = 0;
+                if (0 <= there && there < n &&
+                    0 <= at && at < n) {
+                    v = a[there * n + at];
+                }
+                s += v * w[k + h][l + h];
+            }
+        a[row * n + i] = s;
+    }"""
+    found = core("floats", kernel(text, local=(16, 16), items=(64, 64)))
+    assert found == pytest.approx(64 * 64 * 9**2 / lanes(), rel=0.2)
+
+
 def test_groups_that_fill_no_vector_are_counted_one_by_one() -> None:
     text = PRODUCT.format(turns="n", pragma="")
     wide, narrow = (core("floats", kernel(text, local=local)) for local in (64, 2))
