@@ -122,8 +122,8 @@ def arguments_of(source: str, name: str) -> tuple[DeclaredArgument, ...] | None:
 
 
 def template_parameters(source: str, name: str) -> list[list[str]]:
-    """Returns the parameters of each kernel of a name that differs from the others in whether it is a template, as
-    declared, and none for one that is no template: a source may define one or the other, as its conditions say."""
+    """Returns the parameters of the first kernel of a name that is a template, and none for the first that is no
+    template, in their order: a source may have one for when a condition holds, and another for when it does not."""
     found = [parameters for declared, _, parameters in _kernels(source) if declared == name]
     return [each for place, each in enumerate(found) if all(bool(each) != bool(other) for other in found[:place])]
 

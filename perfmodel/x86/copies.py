@@ -16,9 +16,9 @@ VECTOR = 0.5
 """A loop for single work-items has become one over vectors of its iterations where so many of its instructions on
 registers of vectors have several numbers in them. What such a loop leaves may be done by another one, over shorter
 vectors."""
-MANY, NEARLY = 0.6, 0.75
-"""A loop does as many iterations at once as more than this part of its instructions are there, or nearly so often:
-several iterations share the others, such as loads of what lies side by side."""
+UNSHARED, NEARLY = 0.6, 0.75
+"""A loop does so many iterations at once if more than this part of its instructions are there that often, or nearly:
+iterations share the others, such as loads of what lies side by side."""
 MOST_COPIES = 64
 _LONG = ("pd", "q")
 """Endings of instructions on vectors of 64-bit numbers."""
@@ -115,9 +115,9 @@ def _is_packed(each: Instruction) -> bool:
 
 
 def _copies(step: int, counts: Sequence[int]) -> int:
-    """Returns how many iterations one of a loop does whose counter goes on by a step: as many as nearly all
-    instructions are there at least, about, or else what most say that are there so often."""
+    """Returns how many iterations one of a loop does whose counter goes on by a step: the most that enough of its
+    instructions are there for, and at least what most say that are there so often."""
     votes = Counter(gcd(step, count) for count in counts)
     told = max(votes, key=lambda n: (votes[n], -n), default=1)
     more = (n for n in range(min(step, MOST_COPIES), told, -1) if step % n == 0)
-    return next((n for n in more if sum(count >= NEARLY * n for count in counts) > MANY * len(counts)), told)
+    return next((n for n in more if sum(count >= NEARLY * n for count in counts) > UNSHARED * len(counts)), told)
