@@ -49,6 +49,8 @@ class Executed:
             self.times[number] *= prod(chances[head] for head in around)
         for number in sorted(part.flow.blocks):
             self._share_out(number)
+        for number in sorted(part.flow.blocks):
+            self._share_in(number)
         for head in (None, *part.flow.loops):
             self._ask_lanes(head)
         for head in part.flow.loops:
@@ -172,6 +174,22 @@ class Executed:
             for block in behind:
                 self.times[block] *= self.times[number] / total
 
+    def _share_in(self, number: int) -> None:
+        """Makes ways that come together in a block, and lead nowhere else, as frequent as the block is, all together:
+        those with statements that others lack are as frequent as these, and the others are for all other cases."""
+        flow, times = self.part.flow, self.times
+        ways = flow.before(number)
+        if sum(times[way] for way in ways) <= SEVERAL * times[number] or any(
+            flow.blocks[way].following != (number,) or flow.around[way] != flow.around[number] for way in ways
+        ):
+            return
+        done = {way: self._statements_in([way], None) for way in ways}
+        in_all = set.intersection(*done.values())
+        others = [way for way in ways if done[way] == in_all]
+        left = times[number] - sum(times[way] for way in ways if way not in others)
+        for way in others:
+            times[way] = min(times[way], max(0.0, left) / len(others))
+
     def _chance(self, head: int) -> float:
         """Returns how often control comes to a loop rather than to other versions of it, which a compiler makes where a
         condition is the same in all iterations.
@@ -192,7 +210,7 @@ class Executed:
             and flow.outer(other) == outer
             and self.copies.of(other, turn) == self.copies.of(head, turn)
         ]
-        done = {other: self._statements_of(other, loop) for other in alike}
+        done = {other: self._statements_in(part.flow.loops[other].blocks, loop) for other in alike}
         in_all = set.intersection(*done.values())
         if in_all == set.union(*done.values()):
             done = {
@@ -218,10 +236,10 @@ class Executed:
         is_of_several = matches[head] is not None and self.copies.of(head, self.turn(head)) > 1
         return is_of_several and not times[head] and any(times[other] for other in others)
 
-    def _statements_of(self, head: int, loop: int) -> set[int]:
-        """Returns the source's blocks that some instructions of a loop come from."""
+    def _statements_in(self, numbers: Iterable[int], loop: int | None) -> set[int]:
+        """Returns the source's blocks that some instructions of blocks come from, in a loop of the source."""
         told: Counter[int] = Counter()
-        for number in self.part.flow.loops[head].blocks:
+        for number in numbers:
             for among in self.part.candidates[number]:
                 if (block := self.part.source.most_executed(among, loop)) is not None:
                     told[block] += 1

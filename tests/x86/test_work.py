@@ -97,6 +97,21 @@ def test_parts_of_a_loop_inside_and_outside_of_an_image_are_executed_as_often_as
     assert found == pytest.approx(64 * 64 * 9**2 / lanes(), rel=0.2)
 
 
+def test_ways_through_an_image_and_beside_it_are_one_way_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TARGET, "skx")
+    text = """int i = get_global_id(0), row = get_global_id(1); float s = 0;
+    for (int k = -4; k <= 4; k++)
+        for (int l = -4; l <= 4; l++) {
+            float v = 0;
+            if (0 <= row + k && row + k < n && 0 <= i + l && i + l < n)
+                v = a[(row + k) * n + i + l];
+            s += v * b[(k + 4) * 9 + l + 4];
+        }
+    a[row * n + i] = s;"""
+    found = core("floats", kernel(text, local=(16, 16), items=(64, 64)))
+    assert found == pytest.approx(64 * 64 * 9**2 / lanes(), rel=0.1)
+
+
 def test_groups_that_fill_no_vector_are_counted_one_by_one() -> None:
     text = PRODUCT.format(turns="n", pragma="")
     wide, narrow = (core("floats", kernel(text, local=local)) for local in (64, 2))
