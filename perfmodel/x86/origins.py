@@ -179,9 +179,10 @@ class Executed:
         those with statements that others lack are as frequent as these, and the others are for all other cases."""
         flow, times = self.part.flow, self.times
         ways = flow.before(number)
-        if sum(times[way] for way in ways) <= SEVERAL * times[number] or any(
-            flow.blocks[way].following != (number,) or flow.around[way] != flow.around[number] for way in ways
-        ):
+        total = sum(times[way] for way in ways)
+        if len(ways) < 2 or total <= SEVERAL * times[number]:
+            return
+        if any(flow.blocks[way].following != (number,) or flow.around[way] != flow.around[number] for way in ways):
             return
         done = {way: self._statements_in([way], None) for way in ways}
         in_all = set.intersection(*done.values())
