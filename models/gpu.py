@@ -64,7 +64,6 @@ CALLED = "\n    + ".join(
 # What accesses bring from the second-level cache: of arrays that a first-level cache does not keep as a whole. Loads
 # that jump about go to memory for the part of their reach that is beyond the cache.
 LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
-APART = f"{LOADED}_once"
 LINES, SECTORS = (f"f_mem_transactions_global_load_block:{size}" for size in (128, 32))
 STORED_LINES, STORED_SECTORS = (f"f_mem_transactions_global_store_block:{size}" for size in (128, 32))
 UPDATED = "f_mem_transactions_global_atomic_passes:32"
@@ -219,7 +218,7 @@ lost     = (unit / p_near_loaded) ** 4 / (1 + (unit / p_near_loaded) ** 4)
 again    = {REPEATED} * lost
 walked   = 128 * {LINES} / max({ROUNDS}:subgroup, 1) * together / group * slots / 32 / p_units / p_near_loaded
 evicted  = walked ** 4 / (1 + walked ** 4)
-reused   = min({APART} / f_work_items * together, brought)
+reused   = min({LOADED}_once / f_work_items * together, brought)
 further  = (reused / p_cache) ** 4
 open     = min({AT_ONCE}, reused) + min({STORED_AT_ONCE}, {STORED}:32 / f_work_items * together)
 gone     = (2 * open / p_cache) ** 4 / (1 + (2 * open / p_cache) ** 4)
