@@ -88,6 +88,64 @@ MIXED, MIXED_OF_VOLUMES = (
     for source in (SOURCE, OF_VOLUMES)
 )
 
+COPIED = """
+__constant sampler_t at = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | FILTER;
+
+uint hash(uint x)
+{
+    x *= 2654435761u;
+    x ^= x >> 15;
+    x *= 2246822519u;
+    return x ^ x >> 13;
+}
+
+__kernel void pixels(read_only image2d_t image, write_only image2d_t copy, __global float4 *out)
+{
+    const int x = get_global_id(0), y = get_global_id(1);
+    const uint own = hash(y * SIDE + x);
+    const float4 pixel = READ;
+    WRITE;
+}
+"""
+COPIES = {
+    "an image to an array": ("read_imagef(image, at, (int2)(x, y))", "out[y * SIDE + x] = pixel"),
+    "an array to an image": ("out[y * SIDE + x]", "write_imagef(copy, (int2)(x, y), pixel)"),
+    "an image": ("read_imagef(image, at, (int2)(x, y))", "write_imagef(copy, (int2)(x, y), pixel)"),
+    "an image, from beside": (
+        "read_imagef(image, at, (int2)(x + own % 3, y + own / 3 % 3))",
+        "write_imagef(copy, (int2)(x, y), pixel)",
+    ),
+    "an image, from near": (
+        "read_imagef(image, at, (int2)(x + own % 16, y + own / 16 % 16))",
+        "write_imagef(copy, (int2)(x, y), pixel)",
+    ),
+    "an image, between pixels": (
+        "read_imagef(image, at, (float2)(x + 0.3f, y + 0.4f))",
+        "write_imagef(copy, (int2)(x, y), pixel)",
+    ),
+    "an image, between pixels beside": (
+        "read_imagef(image, at, (float2)(x + own % 16 / 8.0f, y + own / 16 % 16 / 8.0f))",
+        "write_imagef(copy, (int2)(x, y), pixel)",
+    ),
+}
+TILES = ((256, 1), (32, 8), (16, 16), (8, 8))
+FOLLOWED = """
+__constant sampler_t at = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+
+__kernel void pixels(read_only image2d_t image, __global float *out)
+{
+    const int i = get_global_id(0);
+    int x = i % 32, y = i / 32;
+    for (int k = 0; k < READS; k++) {
+        const int next = (int)read_imagef(image, at, (int2)(x, y)).x;
+        x = (x + next + 32) % SIDE;
+        y = (y + next + STEP) % SIDE;
+    }
+    out[i] = x + y;
+}
+"""
+FEW = 32 * 64
+
 
 def kernels() -> Iterator[tuple[str, str, str, pm.Kernel]]:
     """Yields kernels with the places that they read, and the form and side of their image."""
@@ -125,6 +183,34 @@ def mixed() -> Iterator[tuple[str, str, str, pm.Kernel]]:
             yield f"between, {place}", form, f"{side}^3", _kernel(MIXED_OF_VOLUMES, form, side, SUBGROUP, X=x, Y=y, Z=z)
 
 
+def copied() -> Iterator[tuple[str, str, str, pm.Kernel]]:
+    """Yields kernels whose work-items read a pixel of an image, or write one, once."""
+    for form, side, tile in product(("r:float32", "rgba:float32"), (2048, 4096), TILES):
+        for what, (read, write) in COPIES.items():
+            if form == "r:float32" and tile not in ((256, 1), (16, 16)):
+                continue
+            words = {
+                "SIDE": side,
+                "FILTER": "CLK_FILTER_LINEAR" if "between" in what else "CLK_FILTER_NEAREST",
+                "READ": read,
+                "WRITE": write,
+            }
+            options = [f"-D{word}={text}".replace(" ", "") for word, text in words.items()]
+            whole = f"image:{form}:{side}:{side}"
+            said: dict[str, int | str] = {"image": whole, "copy": whole, "out": side * side}
+            kernel = pm.Kernel.from_opencl(COPIED, "pixels", (side, side), tile, said, options)
+            yield f"copied {what}, by {tile[0]} x {tile[1]}", form, f"{side}^2", kernel
+
+
+def followed() -> Iterator[tuple[str, str, str, pm.Kernel]]:
+    """Yields kernels of few work-items that read pixels of an image of zeros, each where the last one says."""
+    for side, step in ((32, 0), (64, 1), (1024, 1), (1024, 37), (4096, 37)):
+        options = [f"-DREADS={READS}", f"-DSIDE={side}", f"-DSTEP={step}"]
+        said: dict[str, int | str] = {"image": f"image:r:float32:{side}:{side}", "out": FEW}
+        kernel = pm.Kernel.from_opencl(FOLLOWED, "pixels", FEW, 32, said, options)
+        yield f"one after the other, {step} below", "r:float32", f"{side}^2", kernel
+
+
 def _kernel(source: str, form: str, side: int, neighbours: int, **axes: str) -> pm.Kernel:
     """Returns a kernel that reads pixels at these coordinates."""
     words = {
@@ -139,11 +225,12 @@ def _kernel(source: str, form: str, side: int, neighbours: int, **axes: str) -> 
 
 
 def main() -> None:
-    found = [*kernels(), *volumes(), *written(), *mixed()]
+    found = [*kernels(), *volumes(), *written(), *mixed(), *copied(), *followed()]
     times = compared([kernel for *_, kernel in found], "what pixels of images take, measured and predicted")
     lines = []
-    for (place, form, side, _), took, said in zip(found, times.measured, times.predicted, strict=True):
-        each = [f"{1e12 * time / ITEMS / READS:.3g}" for time in (took, said)]
+    for (place, form, side, kernel), took, said in zip(found, times.measured, times.predicted, strict=True):
+        pixels = kernel.counts.work_items({}) * (1 if "copied" in place else READS)
+        each = [f"{1e12 * time / pixels:.3g}" for time in (took, said)]
         lines.append([place, form, side, *each, f"{said / took:.2f}"])
     print(f"{times.device}, picoseconds for each pixel\n")
     print(grid(["place", "pixels", "image", "measured", "predicted", "ratio"], lines))

@@ -15,6 +15,7 @@ not. Times come from the store; kernels that it lacks are measured if the device
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import perfmodel as pm
 from benchmarks.kernels_compared import compared
@@ -96,6 +97,26 @@ extern "C" __global__ void records(TYPE *a, int length)
     }
 }
 """
+CHANGED = """
+extern "C" __global__ void records(GIVEN, int length)
+{
+    const size_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < length; k++) {
+        TYPE x = FROM[i * length + k];
+        *(float *)&x = *(float *)&x * 1.0001f + 0.5f;
+        TO[i * length + k] = x;
+    }
+}
+"""
+CHANGED_ANYWHERE = """
+extern "C" __global__ void records(TYPE *a)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, h = i * 2654435761u;
+    TYPE x = a[PLACE];
+    *(float *)&x = *(float *)&x * 1.0001f + 0.5f;
+    a[PLACE] = x;
+}
+"""
 LONG = {2**14: (32, 128), 2**15: (32, 64, 128), 2**17: (64, 128), 2**18: (128, 256)}
 """Megabytes that rows of so many work-items have."""
 COPIED = """
@@ -166,6 +187,21 @@ def kernels() -> Iterator[tuple[str, str, pm.Kernel]]:
                 text = ALONG.replace("TYPE", type_)
                 kernel = pm.Kernel.from_cuda(text, "records", items // GROUP, GROUP, extents, length=length)
                 yield f"store rows of {length} of {type_}, {items} of them", "along rows", kernel
+    for type_, items, whole in product(("float", "float4"), (2**15, 2**17, 2**18, 2**20), (128, 256)):
+        length = whole * 2**20 // (items * PARTS[type_])
+        for what, from_, to in (("change rows", "a", "a"), ("copy rows", "a", "b")):
+            given = f"{type_} *a" if from_ == to else f"const {type_} *a, {type_} *b"
+            text = CHANGED.replace("GIVEN", given).replace("FROM", from_).replace("TO", to).replace("TYPE", type_)
+            extents = dict.fromkeys(sorted({from_, to}), items * length)
+            kernel = pm.Kernel.from_cuda(text, "records", items // GROUP, GROUP, extents, length=length)
+            yield f"{what} of {length} of {type_}, {items} of them", "along rows", kernel
+    for type_, n_bytes in PARTS.items():
+        for size in (32, 128, 512):
+            text = CHANGED_ANYWHERE.replace("TYPE", type_).replace("PLACE", PLACES["anywhere"])
+            records = size * 2**20 // n_bytes
+            text = text.replace("RECORDS", f"{records}u")
+            kernel = pm.Kernel.from_cuda(text, "records", ITEMS // GROUP, GROUP, {"a": records})
+            yield f"change {n_bytes} bytes of {size} MB", "anywhere", kernel
     for arrays in (1, 4, 19):
         groups = ARRAY // (PARTS["float"] * arrays * GROUP)
         for first in (0, 1, 8):

@@ -55,8 +55,9 @@ class IssueFeature(CodeFeature):
     ``slots`` are the cycles of a scheduler that the instructions of all sub-groups take but accesses, and ``fma``,
     ``alu``, ``fp64`` and ``special`` those of its pipes, all of a Hopper; ``single`` those that single precision takes
     of the first and ``convert`` those that conversions take of the second, as other GPUs have other lanes for these;
-    ``alone`` the operations, one after the other,
-    that take as long as the longest work-item does alone with every load from the nearest memory, times all work-items;
+    ``query`` those of a compute unit until its texture units have said how large images are; ``alone`` the operations,
+    one after the other, that take as long as the longest work-item does alone with every load from the nearest memory,
+    times all work-items;
     ``longest`` is how many times as many instructions the busiest sub-group executes as that of another work-group, on
     average; ``uneven`` is the standard deviation of the instructions of work-groups, over their mean, by what those
     that follow each other differ; ``known`` is 1 where all of this is known.

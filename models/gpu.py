@@ -64,6 +64,7 @@ CALLED = "\n    + ".join(
 # What accesses bring from the second-level cache: of arrays that a first-level cache does not keep as a whole. Loads
 # that jump about go to memory for the part of their reach that is beyond the cache.
 LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
+LOADED_LINES = LOADED.replace("block:32", "block:128")
 LINES, SECTORS = (f"f_mem_transactions_global_load_block:{size}" for size in (128, 32))
 STORED_LINES, STORED_SECTORS = (f"f_mem_transactions_global_store_block:{size}" for size in (128, 32))
 UPDATED = "f_mem_transactions_global_atomic_passes:32"
@@ -91,6 +92,9 @@ WHOLE = 0.47
 """Scattered sectors that are stored as a whole take so much of the time of others, of which the rest is read first;
 measured by `benchmarks.records`, as no generator has any."""
 
+IN_PLACE = 0.7
+"""Scattered sectors that the same work-items have just loaded take so much of it; measured likewise."""
+
 STORES = "max(f_mem_access_global_store_granularity:subgroup, 1)"
 WAITING_LINES = 4
 """Stores that follow each other to so few lines are joined before they leave the first-level cache, and none where they
@@ -110,9 +114,20 @@ max({NOT_JOINED} * max(2 * {STORED_SECTORS} - f_mem_access_global_store,
 again, and leaves a part of out each time; or that are left a part of out as a load comes between the stores to a
 record."""
 
-OPEN_LINES, STEPS = 1.75, 7
-"""Lines that are stored to step by step: a step finds its line lost with the chance that lines under way have among
-themselves and so many times the cache; no more than so many steps of a sector count, as bytes of a word are joined."""
+OF_PIXELS, OF_PARTS = 0.65, 0.45
+"""A sector of an image that is written takes the second-level cache so much of the time of an array's line, and so much
+more where only a part of it is; measured by `benchmarks.pixels`, as no generator writes images."""
+PIXELS = "f_mem_transactions_global_store_block:32_tag:image"
+STORED_PIXELS = f"""\
+({OF_PIXELS} * {PIXELS}
+               + {OF_PARTS} * max({PIXELS} - f_mem_bytes_global_store_tag:image / 32, 0))"""
+
+OPEN_LINES, YOUNG, STEPS = 0.9, 64, 7
+"""Lines that are stored to step by step: a step finds its line lost if lines under way, those of loads as well, need
+more than so many times the cache, about, and more than so many bytes of lines have been stored by each work-item; no
+more than so many steps of a sector count, as bytes of a word are joined."""
+CHANGED_LINES, CHANGED_SECTORS = (f"{kind}_tag:changed" for kind in (STORED_LINES, STORED_SECTORS))
+"""Stores to where the same work-items have just loaded from: their lines are those of the loads, and whole."""
 JOINED, SKEW = 1.5, 20
 """Sectors that two sub-groups fill: memory reads so many times each, if work-items have many more stores than so many;
 with few stores, the second sub-group comes in time. These four are measured by `benchmarks.records`, as no generator
@@ -197,6 +212,7 @@ local    = p_l1_local * (
 lookups  = p_constant * f_mem_transactions_global_load_block:4_tag:constant
            + p_constant_line * f_mem_transactions_global_load_block:64_tag:constant
              * max(1 - p_near_constant / max(f_mem_tables, 1), 0)
+asked    = p_l1_global * f_issue_query
 fetched  = (lines + p_l1_global * (f_mem_access_scratch_load_granularity:subgroup + words * f_work_items / 32)
            + max((p_image + known * {ASKED} * p_l1_global) * f_mem_access_global_load_tag:image_granularity:subgroup
                  + p_pixel * f_mem_bytes_global_load_tag:image
@@ -234,22 +250,26 @@ tries    = p_wave * f_mem_retries_global
 l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2_scratch * written
            + p_l2_atomic * ({UPDATED} + together * f_mem_retries_global_all)
            + p_l2_load * {LOADED}_beyond:{KEPT} + p_l2_single * f_mem_lone_sectors
-           + p_l2_line * max({STORED_LINES}, {OF_ONE} * ({STORED_LINES} + {STORED_ALONE}))
+           + p_l2_line * max({STORED_LINES}, {OF_ONE} * ({STORED_LINES} + {STORED_ALONE}), {STORED_PIXELS})
            + p_l2_partial * (missed * (1 - sparse) * unfilled + gone * max({STORED}:32 - {STORED}:4 - unfilled, 0))
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together
 jumped   = {MISSED_GAPS} + evicted * gone * further / (1 + further) * 32 * {SECTORS}_again
-begun    = 128 * {STORED_LINES} / {STORES} * together / 32
+changed  = {CHANGED_SECTORS} / max({STORED_SECTORS}, 1)
+begun    = together * (min(4 * {LINES} / max({ROUNDS}:subgroup, 1), {LOADED_LINES} / f_work_items)
+                       + min(4 * ({STORED_LINES} - {CHANGED_LINES}) / {STORE_ROUNDS}, {STORED}:128 / f_work_items))
 torn     = max({STORED_SECTORS} - f_mem_bytes_global_store / 32, 0) / {STORES}
 stores   = f_mem_access_global_store / f_work_items
 joined   = f_mem_access_global_store_granularity:subgroup * min(torn, 1 / max(torn, 1))
            * min(f_mem_bytes_global_store / 32 / max({STORED_SECTORS}, 1), 1) * stores / (stores + {SKEW})
-later    = max({NOT_JOINED} * min({STORED_AGAIN}, {STEPS} * {STORED_SECTORS}_fresh)
-                   * begun / (begun + {OPEN_LINES} * p_cache),
+stepped  = min(max({STORED_SECTORS} - {STRAY} / 32, 0), {STEPS} * {STORED_SECTORS}_fresh)
+later    = max({NOT_JOINED} * (1 - changed) * stepped
+                   * max(1 - {YOUNG} / max({STORED}:128 / f_work_items, 1), 0)
+                   * begun ** 3 / (begun ** 3 + ({OPEN_LINES} * p_cache) ** 3),
                {JOINED} * min(joined, filling / 32))
 strewn   = max(missed * apart, {STRAY_GAPS}, 32 * missed * later)
-           - (1 - {WHOLE}) * {STRAY_GAPS}_whole + {CHANGED_GAPS}
-restored = 32 * {STORED_AGAIN} * gone * (1 - 1 / max(f_mem_rounds_global_store / f_work_items, 1))
+           - (1 - {WHOLE}) * {STRAY_GAPS}_whole - (1 - {IN_PLACE}) * changed * {STRAY_GAPS} + {CHANGED_GAPS}
+restored = (1 - changed) * 32 * {STORED_AGAIN} * gone * (1 - 1 / max(f_mem_rounds_global_store / f_work_items, 1))
 lone     = {LONE_STORED}
 scatter  = p_scatter * (jumped + beyond * spilled * {SPARSE_LOADED})
            + p_scatter_store * (strewn + restored * lone + beyond * written * {SPARSE_STORED})
@@ -276,7 +296,7 @@ waits    = ((1 - known) * p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 
 turns    = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
 latency  = turns * max(1 - known * issued / 4 / max(turns, 1e-9), 0)
 chip     = overlap(overlap(compute, l1, tensor, p_chip), latency, p_hide)
-transfer + launch + max(groups, overlap(chip, l2, dram + phases, waves, contend + tries, p_overlap))
+transfer + launch + asked + max(groups, overlap(chip, l2, dram + phases, waves, contend + tries, p_overlap))
 """
 
 # What the programs of others do beside that.

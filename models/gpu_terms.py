@@ -38,6 +38,11 @@ TERMS: dict[str, Meaning] = {
         {"{:si} work-items": "f_work_items"},
         "more work in one launch would help: a larger problem, or several kernels in one",
     ),
+    "asked": Meaning(
+        "sub-groups that ask texture units how large images are, one after the other",
+        {"{:si} times": "f_issue_query / 25"},
+        "images' sizes as arguments of the kernel would help",
+    ),
     "groups": Meaning(
         "work-groups that are started one after the other",
         {
@@ -91,7 +96,9 @@ TERMS: dict[str, Meaning] = {
     ),
     "restored": Meaning("bytes of sectors that stores come back to once the last-level cache has lost them"),
     "lone": Meaning("the part of the sectors that sub-groups store to at a time which are alone in their lines"),
-    "begun": Meaning("bytes of the lines that all that run at a time store to at once"),
+    "stepped": Meaning("stored sectors but those that lie anywhere, of each no more than so many steps that fill it"),
+    "changed": Meaning("the part of stored sectors that the same work-items have just loaded"),
+    "begun": Meaning("bytes of the lines that all that run at a time load from and store to at once"),
     "torn": Meaning("sectors that a store of a sub-group goes to beyond those that its bytes fill"),
     "stores": Meaning("stores of each work-item"),
     "joined": Meaning("sectors that the next sub-group fills up, some time after the first one"),

@@ -18,6 +18,7 @@ _WHOLE += "typedef unsigned char uchar; typedef unsigned short ushort; typedef u
 _WHOLE += "typedef unsigned long ulong; typedef int64_t intptr_t; typedef uint64_t uintptr_t;\n"
 _WHOLE += "typedef long off_t; typedef long off64_t; typedef long ssize_t; typedef long long time_t;\n"
 _WHOLE += "typedef unsigned char u_char; typedef unsigned short u_short; typedef unsigned int u_int;\n"
+_WHOLE += "".join(f"typedef uint{bits}_t u_int{bits}_t;\n" for bits in (8, 16, 32, 64))
 _LIMITS = """
 #ifndef INT_MAX
 #define CHAR_BIT 8

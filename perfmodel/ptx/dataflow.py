@@ -12,6 +12,8 @@ from perfmodel.ptx.syntax import Address, Both, Instruction, Negated, Operand, R
 
 IMAGES = frozenset(("tex", "tld4", "suld", "sust"))
 """Instructions that read and write pixels of images."""
+IMAGE_SIZES = ("txq", "suq")
+"""Instructions that tell an image's sizes."""
 LOADS = frozenset(("ld", "ldu", "ldmatrix", "wmma.load", "tex", "tld4", "suld"))
 STORES = frozenset(("st", "stmatrix", "wmma.store", "sust"))
 ACCESSING = LOADS | STORES | {"atom", "red"}

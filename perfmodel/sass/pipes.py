@@ -15,6 +15,7 @@ _PIPES = {
     "memory": "LDG STG LD ST LDL STL LDS STS LDSM STSM ATOM ATOMG ATOMS RED REDG LDGSTS UBLKCP UTMALDG UTMASTG SHFL "
     "MATCH CCTL REDUX LDGDEPBAR",
     "constant": "LDC ULDC LDCU",
+    "query": "TXQ",
     "texture": "TEX TLD TLD4 TXD TMML SULD SUST SUATOM SURED",
     "control": "BRA BRX JMP EXIT BAR BSSY BSYNC CALL RET WARPSYNC NOP YIELD DEPBAR MEMBAR ERRBAR BREAK BMOV KILL "
     "RPCMOV NANOSLEEP SYNCS WARPGROUP ELECT ACQBULK BPT PREEXIT CGAERRBAR UCGABAR_ARV UCGABAR_WAIT",
@@ -24,11 +25,12 @@ _WITHIN = {
     **dict.fromkeys(("I2FP", "F2FP"), "convert"),
 }
 """These are told apart from what else their pipes do, as other GPUs have other lanes for them."""
-CYCLES = {"slots": 1, "single": 1, "fma": 2, "alu": 2, "convert": 2, "fp64": 2, "special": 8}
+CYCLES = {"slots": 1, "query": 25, "single": 1, "fma": 2, "alu": 2, "convert": 2, "fp64": 2, "special": 8}
 """So many cycles of a scheduler an instruction takes of its pipe on a Hopper, whose four schedulers have 32 lanes for
 single precision each, half of which multiply whole numbers, 16 for other work on whole numbers and for double
-precision, and 4 for special functions and conversions; and of the scheduler itself. `benchmarks.issue_rates` measured
-them (docs/results/issue-rates-nvidia-h200-aa3198); the CUDA C++ Programming Guide (throughput of native arithmetic
+precision, and 4 for special functions and conversions; and of the scheduler itself, or of the texture units of all
+four where an image is asked for its size (`benchmarks.pixels`). `benchmarks.issue_rates` measured the others
+(docs/results/issue-rates-nvidia-h200-aa3198); the CUDA C++ Programming Guide (throughput of native arithmetic
 instructions, compute capability 9.0) has 16 conversions a cycle where 4 were found."""
 _TIMES = {
     **dict.fromkeys(("FFMA", "FMUL", "FADD", "FFMA32I", "FMUL32I", "FADD32I", "FSWZADD"), 0.25),
@@ -42,7 +44,7 @@ _BY_OPCODE = {opcode: pipe for pipe, opcodes in _PIPES.items() for opcode in opc
 
 
 def pipe_of(instruction: Instruction) -> str:
-    """Returns a pipe's name: ``fma``, ``alu``, ``fp64``, ``special``, ``tensor``, ``memory``, ``constant``,
+    """Returns a pipe's name: ``fma``, ``alu``, ``fp64``, ``special``, ``tensor``, ``memory``, ``constant``, ``query``,
     ``texture``, ``uniform`` or ``control``; what is not known by name is taken to be arithmetic of ``alu``."""
     opcode = instruction.opcode
     if opcode in _BY_OPCODE:

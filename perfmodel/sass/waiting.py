@@ -8,8 +8,10 @@ from math import floor
 
 from perfmodel.sass.reading import LENGTH, NONE, Instruction
 
-GLOBAL = frozenset(("LDG", "LD", "ATOM", "ATOMG", "LDL"))
-"""Loads that go to caches and memory, those of a thread's own memory included."""
+PIXELS = frozenset(("TEX", "TLD", "TLD4", "SULD"))
+"""Reads of pixels of images."""
+GLOBAL = frozenset(("LDG", "LD", "ATOM", "ATOMG", "LDL", *PIXELS))
+"""Loads that go to caches and memory, those of a thread's own memory and of pixels included."""
 LOCAL = frozenset(("LDS", "LDSM", "ATOMS"))
 """Loads from shared memory."""
 PRIVATE = frozenset(("LDL",))

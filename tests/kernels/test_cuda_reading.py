@@ -363,6 +363,12 @@ def test_masks_of_all_64_bits(mask: int) -> None:
     assert numbers_of(source, count=2, mask=mask).tolist() == [mask.bit_count(), mask >> 63]
 
 
+def test_whole_numbers_have_the_names_that_a_host_gives_them() -> None:
+    names = [f"{sign}int{bits}_t" for bits in (8, 16, 32, 64) for sign in ("", "u", "u_")]
+    sizes = " + ".join(f"sizeof({name})" for name in [*names, "u_char", "ushort", "ssize_t"])
+    assert numbers_of(f"__global__ void f(int *x) {{ x[0] = {sizes}; }}") == [3 * (1 + 2 + 4 + 8) + 1 + 2 + 8]
+
+
 def test_headers_by_ways_of_windows(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "value.h").write_text("#define VALUE 3\n")

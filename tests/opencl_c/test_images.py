@@ -9,7 +9,7 @@ import pyopencl as cl
 import pytest
 from numpy.typing import NDArray
 
-from perfmodel import Kernel
+from perfmodel import Kernel, feature
 from perfmodel import emulate as pm_emulate
 from perfmodel.basics.errors import KernelError
 from perfmodel.counting.symbolic import name
@@ -202,3 +202,21 @@ def test_samplers_that_are_not_understood_say_what_to_write() -> None:
     for given in ({}, {"given": "sampler:liner"}, {"given": "linear"}):
         with pytest.raises(KernelError, match="sampler:normalized:linear:repeat, of unnormalized, "):
             Kernel.from_opencl(source, "k", 1024, 32, {"im": "image:rgba:float32:40:40", "out": 1024, **given})
+
+
+def test_sizes_of_images_are_asked_for_once_each() -> None:
+    """Texture units take 25 cycles of a compute unit to tell a sub-group a size; one that is known is not asked for."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="the compiler of the extra nvidia is not installed")
+    source = """
+    __constant sampler_t how = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+    __kernel void k(read_only image2d_t from, write_only image2d_t to)
+    {
+        const int2 at = (int2)(get_global_id(0), get_global_id(1)), all = get_image_dim(from);
+        if (at.x < get_image_width(from) && at.y < all.y && at.x < get_image_width(to))
+            write_imagef(to, at, read_imagef(from, how, at) * (get_image_channel_order(from) == CLK_R ? 1 : 2));
+    }"""
+    kernel = Kernel.from_opencl(
+        source, "k", (96, 64), (32, 2), {"from": "image:r:float32:80:64", "to": "image:r:float32:80:64"}
+    ).as_machine_code()
+    assert float(feature("f_issue_query").eval(kernel)) == pytest.approx(25 * 3 * 96 * 64 / 32)
+    assert float(feature("f_mem_access_global_store").eval(kernel)) == 80 * 64

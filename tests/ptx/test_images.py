@@ -226,3 +226,32 @@ def test_other_images_than_the_kernel_reads_are_refused(said: str, message: str)
     with pytest.raises(EmulationError) as refused:
         pm.emulate(kernel("tex2D<float>(image, u[i], v[i])", said))
     assert message in str(refused.value)
+
+
+WRITTEN = """
+__global__ void write(cudaSurfaceObject_t image)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    surf2Dwrite(make_float4(x, y, 0, 1), image, x * 16, y);
+}"""
+
+
+@pytest.mark.parametrize(("block", "sectors"), [((256, 1), 32), ((32, 8), 16), ((16, 16), 16), ((8, 4), 16)])
+def test_a_work_group_writes_sectors_of_two_rows(block: tuple[int, int], sectors: int) -> None:
+    """A sector of 32 bytes has a pixel of 16 bytes, and that below: one row fills each in half."""
+    side = 256
+    grid = side // block[0], side // block[1]
+    written = pm.Kernel.from_cuda(WRITTEN, "write", grid, block, {"image": f"image:rgba:float32:{side}:{side}"})
+    found = float(pm.feature("f_mem_transactions_global_store_block:32_tag:image").eval(written))
+    assert found == sectors * side * side / 32
+
+
+def test_reads_of_pixels_are_waited_for() -> None:
+    """A pixel that says where the next one lies is waited for, as an element of an array is."""
+    following = kernel(
+        "tex2D<float>(image, tex2D<float>(image, i, 1) + tex2D<float>(image, i, 2), 3)", "image:r:float32:64:64"
+    )
+    apart = kernel("tex2D<float>(image, i, 1) + tex2D<float>(image, i, 2)", "image:r:float32:64:64")
+    for read, waits in ((following, 2), (apart, 1)):
+        found = float(pm.feature("f_mem_waits_global_granularity:longest").eval(read)) / ITEMS
+        assert found == pytest.approx(waits, rel=0.1)

@@ -130,7 +130,7 @@ def test_kernels_are_values() -> None:
         ("call.uni (param0), missing, (param1);", "'missing' has no body"),
         ("tex.2d.v4.f32.f32 {%f1, %f1, %f1, %f1}, [%rd1, {%f1, %f1}];", "accesses an image, and is given none; say"),
         ("sured.b.add.1d.b32.trap [%rd1, {%r1}], %r1;", "'sured.b.add.1d.b32.trap' is for atomics in surfaces, which"),
-        ("txq.width.b32 %r1, [%rd1];", "'txq.width.b32' is for sizes of textures, which are not emulated"),
+        ("txq.width.b32 %r1, [%rd1];", "of the PTX accesses an image, and is given none; say what the argument is"),
         ("mov.u32 %r1, %envreg2;", "blocks that wait for all others (grid.sync(), '%envreg2') are not emulated"),
     ],
 )

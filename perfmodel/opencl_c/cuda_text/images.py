@@ -21,6 +21,11 @@ _SHAPES = {
 _TYPES: Mapping[Type, tuple[str, str]] = {FLOAT: ("f32", "f"), INT: ("s32", "r"), UINT: ("u32", "r")}
 """The types of four numbers that are read or written, in PTX and as operands of ``asm``."""
 
+_ASKED = {f"get_image_{size}": (size,) for size in ("width", "height", "depth")} | {
+    "get_image_dim": ("width", "height", "depth")
+}
+"""The sizes that a device is asked for by functions of OpenCL C."""
+
 
 class Images:
     """Prints what a kernel asks of images.
@@ -71,11 +76,21 @@ class Images:
         )
 
     def size(self, node: low.ImageSize) -> list[str]:
-        """Returns what ``get_image_width`` or its like says of an image, which a launch knows."""
-        assert node.image.parameter is not None
-        parameter = self._parameters[node.image.parameter]
+        """Returns what ``get_image_width`` or its like says of an image: sizes are asked for on the device, which takes
+        time; the rest a launch knows."""
+        position = node.image.parameter
+        assert position is not None
+        parameter = self._parameters[position]
         assert isinstance(parameter.type, Image)
+        if asked := _ASKED.get(node.function):
+            sizes = [self._asked(position, size) for size in asked[: parameter.type.axes - parameter.type.is_array]]
+            return sizes if len(sizes) < 3 else [*sizes, "0"]
         return [str(each) for each in image_property(self._images[parameter.name], parameter.type, node.function)]
+
+    def _asked(self, position: int, size: str) -> str:
+        self._made += 1
+        self._emit(f'int q{self._made}; asm("txq.{size}.b32 %0, [%1];" : "=r"(q{self._made}) : "l"(p{position}));')
+        return f"q{self._made}"
 
     def _image(self, access: low.Access) -> tuple[str, Image]:
         name = access.variable or ""

@@ -65,10 +65,15 @@ class AccessAddresses:
         return tuple(stride or 0 for stride in self.noted.strides)
 
     @property
+    def is_of_image(self) -> bool:
+        """True for pixels of an image, which lie in tiles."""
+        return self.noted.row_bytes > 0
+
+    @property
     def _is_across_tiles(self) -> bool:
         """True where neighbours read pixels of an image that do not lie along a row."""
         step = next((step for step in self.noted.strides if step), 0)
-        return bool(self.noted.row_bytes) and step not in (0, self.noted.n_bytes)
+        return self.is_of_image and step not in (0, self.noted.n_bytes)
 
     @property
     def is_laid_out(self) -> bool:
@@ -165,7 +170,7 @@ class AccessAddresses:
     def bank_cycles(self, width: int, banks: int) -> float:
         """Returns the cycles that local memory takes for a sub-group in one execution, on average; of images, whose
         pixels meet in no bank, those that their bytes take."""
-        if self.noted.row_bytes:
+        if self.is_of_image:
             return max(width * self.noted.n_bytes / (WORD_BYTES * banks), 1.0)
         return self._mean(
             width, WORD_BYTES, lambda table, active: bank_cycles(table, self.noted.n_bytes, banks, active=active)[0]
@@ -232,7 +237,7 @@ class AccessAddresses:
                     starts = np.flatnonzero(np.diff(_subgroups(self.lanes, mask, width), prepend=-1))
                     rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(addresses)))
                     columns = mask.within % width if in_place else np.arange(len(rows)) - starts[rows]
-                if self.noted.row_bytes:
+                if self.is_of_image:
                     addresses = in_tiles(addresses, self.noted.row_bytes)
                 table = np.full((len(starts), width), NOWHERE)
                 table[rows, columns] = addresses - (addresses[starts] // unit * unit)[rows]

@@ -23,6 +23,7 @@ from perfmodel.ptx.counting.operations import Purposes
 from perfmodel.ptx.counting.parted_stores import parted_stores
 from perfmodel.ptx.counting.reaches import Reaches
 from perfmodel.ptx.counting.regions import bytes_over_grid, shape_of
+from perfmodel.ptx.counting.stores_in_place import stores_in_place
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.counting.updates import Updates
 from perfmodel.ptx.counting.vector_loads import with_vectors
@@ -96,6 +97,10 @@ class AccessCounter:
     @cached_property
     def _parted(self) -> frozenset[Instruction]:
         return parted_stores(self.code, self.found)
+
+    @cached_property
+    def _in_place(self) -> frozenset[CountedAccess]:
+        return stores_in_place(self.code, self.found)
 
     def counts(self) -> Iterator[AccessCount]:
         """Yields accesses; those that a compiler made of one place in the source, as by unrolling, are one."""
@@ -198,7 +203,7 @@ class AccessCounter:
         return AccessCount(
             space=access.space,
             variable=access.name,
-            tags=_tags_of(instruction, instruction in self.emulation.filtered),
+            tags=_tags_of(instruction, instruction in self.emulation.filtered, access in self._in_place),
             dtype=dtype,
             bits=8 * at_once,
             direction=access.direction,
@@ -248,7 +253,8 @@ class AccessCounter:
         is_cut = access.space in ("global", "local") and not is_scattered and is_partly(executions)
         is_loaded = access.direction == "load" and not access.instruction.has("async")
         has_banks = access.space == "local" or (access.space == "global" and is_loaded)
-        says_more = is_cut or access.space == "scratch" or (has_banks and is_scattered and not jumps)
+        is_of_image = access.direction == "store" and access.addresses.is_of_image
+        says_more = is_cut or is_of_image or access.space == "scratch" or (has_banks and is_scattered and not jumps)
         return says_more and self.launch.is_known(access.instruction)
 
     @staticmethod
@@ -303,12 +309,13 @@ class AccessCounter:
         return {}
 
 
-def _tags_of(instruction: Instruction, is_filtered: bool) -> frozenset[str]:
+def _tags_of(instruction: Instruction, is_filtered: bool, is_in_place: bool) -> frozenset[str]:
     if instruction.opcode in IMAGES:
         is_volume = instruction.has("3d")
         told = {"image": True, "volume": is_volume, "filtered": is_filtered, "thick": is_volume and is_filtered}
         return frozenset(tag for tag, is_so in told.items() if is_so)
-    return frozenset(tag for word, tag in _TAGS.items() if instruction.has(word))
+    told = {**{tag: instruction.has(word) for word, tag in _TAGS.items()}, "changed": is_in_place}
+    return frozenset(tag for tag, is_so in told.items() if is_so)
 
 
 def _is_operand(instruction: Instruction) -> bool:

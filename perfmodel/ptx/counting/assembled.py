@@ -20,11 +20,13 @@ from perfmodel.sass.loops import Loop
 from perfmodel.sass.origins import OriginatedBlock, originated
 from perfmodel.sass.pipes import CYCLES, cycles_by_pipe, pipe_of
 from perfmodel.sass.reading import LENGTH, Instruction
-from perfmodel.sass.waiting import GLOBAL, LOCAL, PRIVATE, SLOW, cycles_of_trip, cycles_once
+from perfmodel.sass.waiting import GLOBAL, LOCAL, PIXELS, PRIVATE, SLOW, cycles_of_trip, cycles_once
 
 NEAR = {"local": (LOCAL, 23.0), "scratch": (PRIVATE, 33.0), "global": (GLOBAL - PRIVATE, 33.0)}
 """The loads from each space, and their cycles from the memory that is nearest, measured by `benchmarks.warps_alone`; a
 chain of loads takes an H100 29 and 41 cycles each, with what their addresses need (Luo et al., arXiv:2402.13499)."""
+LATER = dict.fromkeys(PIXELS, 51.0)
+"""Cycles more that pixels take to come, from whatever memory, measured by `benchmarks.pixels`."""
 FAR = 300.0
 """Cycles beyond these, about, that loads take from the second-level cache or from memory."""
 OPERATION = 4.0
@@ -142,11 +144,12 @@ def _alone(executed: Iterable[Executed]) -> Alone:
     before = cycles(latencies)
     waits = {}
     for space, (opcodes, near) in NEAR.items():
-        latencies |= dict.fromkeys(opcodes, near)
+        latencies |= {opcode: near + LATER.get(opcode, 0.0) for opcode in opcodes}
         after = cycles(latencies)
         waits[space] = (after - before) / near
         before = after
-    waits["global"] = (cycles(latencies | dict.fromkeys(NEAR["global"][0], NEAR["global"][1] + FAR)) - before) / FAR
+    far = {opcode: latencies[opcode] + FAR for opcode in NEAR["global"][0]}
+    waits["global"] = (cycles(latencies | far) - before) / FAR
     return Alone(waits, before / OPERATION)
 
 

@@ -44,6 +44,10 @@ class CountedAccess:
 
 
 def _at_once(addresses: AccessAddresses, update: Update | None, width: int, kind: str, size: int) -> float:
+    if addresses.is_of_image and kind == "block":
+        # Sub-groups of a work-group fill sectors together, which have pixels of two rows.
+        subgroups = -(-addresses.lanes.per_block // width)
+        return addresses.blocks_of_subgroups(subgroups * width, size) / subgroups
     if update is None or kind in ("block", "banks"):
         return (addresses.blocks_of_subgroups if kind == "block" else addresses.bank_cycles)(width, size)
     if update.is_combined:

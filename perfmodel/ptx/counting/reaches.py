@@ -19,6 +19,8 @@ from perfmodel.ptx.counting.records import shares_of_records
 NEARLY_ALL, CACHED = 0.8, 2**23
 """A block goes everywhere whose ends are so far from each other, of those of all, if these are more bytes apart than
 every last-level cache keeps."""
+NEAR = 0.1
+"""A block stays near a place of its own whose ends are no further from each other, of those of all."""
 LEAST_BLOCKS, LEAST_SHARED = 6, 4
 """So many emulated blocks show between which ends all are; if these have room for a fourth of what all touch at most,
 blocks are taken to touch the same."""
@@ -87,15 +89,21 @@ class Reaches:
 
     def jumps(self, access: CountedAccess) -> bool:
         """Returns whether ids alone decide on addresses that are all over an array; of others, what blocks touch is
-        known by what the emulated ones do, as where an index is clamped to a border, or where arrays are given. Atomics
-        by given data jump if each block goes to nearly all of what all go to, and that is much."""
+        known by what the emulated ones do, as where an index is clamped to a border, or is near a work-item's own, or
+        where arrays are given. Atomics by given data jump if each block goes to nearly all of what all go to, and that
+        is much."""
         if None not in access.addresses.local_strides or access.addresses.is_laid_out:
             return False
         if access.addresses.blocks_of_subgroups(self._width, SECTOR) <= self._width / 2:
             return False
         if self.launch.given:
             return access.direction == "atomic" and self._goes_everywhere(access)
-        return not self.launch.arrays_behind(access.instruction)
+        return not self.launch.arrays_behind(access.instruction) and not self._stays_near(access)
+
+    def _stays_near(self, access: CountedAccess) -> bool:
+        """Returns whether most blocks touch only a small part of what lies between the ends of all."""
+        ends = self._ends(access)
+        return bool(ends) and float(np.median([most - least for least, most in ends])) < NEAR * _apart(ends)
 
     def _goes_everywhere(self, access: CountedAccess) -> bool:
         ends = self._ends(access)

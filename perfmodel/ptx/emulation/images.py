@@ -1,4 +1,4 @@
-"""Reads and writes of images' pixels: ``tex``, ``tld4``, ``suld`` and ``sust``."""
+"""Reads and writes of images' pixels, ``tex``, ``tld4``, ``suld`` and ``sust``; and their sizes, ``txq``, ``suq``."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from perfmodel.ptx.types import TYPES
 
 Step = Callable[[Mask], None]
 _AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3}
+_SIZES = ("width", "height", "depth")
 _TILED = ("2d", "3d", "a2d")
 """Images of these shapes lie in memory tile by tile."""
 _GATHERED = ((0, 1), (1, 1), (1, 0), (0, 0))
@@ -32,6 +33,37 @@ _GATHERED = ((0, 1), (1, 1), (1, 0), (0, 0))
 def image_access(instruction: Instruction, accesses: Accesses, is_moved: bool = True) -> Step:
     """Returns a step that reads or writes pixels and notes where; with nothing moved, one that only notes."""
     return _ImageAccess(instruction, accesses, is_moved).step
+
+
+def image_size(instruction: Instruction, accesses: Accesses) -> Step:
+    """Returns a step that gives a register the width of an image, its height or its depth."""
+    handles, _ = accesses.address(instruction)
+    write = accesses.registers.writer(instruction.operands[0], instruction.types[0], instruction)
+    axis = next(number for number, word in enumerate(_SIZES) if instruction.has(word))
+
+    def step(mask: Mask) -> None:
+        if mask.count:
+            _, image = _image_of(handles(), mask, instruction, accesses)
+            size = (*image.pixels.sizes, 1, 1)[axis]
+            write(np.full(accesses.registers.lanes.total, size, instruction.types[0].numpy), mask)
+
+    return step
+
+
+def _image_of(handles: Any, mask: Mask, instruction: Instruction, accesses: Accesses) -> tuple[Allocation, Image]:
+    """Returns the image that an instruction names by a register, which has to be one for all lanes."""
+    handles = np.atleast_1d(handles)
+    own = handles if len(handles) == 1 else handles[mask.index]
+    line = instruction.line
+    if (own != own[0]).any():
+        raise EmulationError(f"threads access different images by line {line} of the PTX; give them one at a time")
+    found = accesses.memory.allocation(int(own[0]))
+    if found is None or found.image is None:
+        raise EmulationError(
+            f"line {line} of the PTX accesses an image, and is given none; say what the argument is, as by "
+            "image:r:float32:WIDTH:HEIGHT"
+        )
+    return found, found.image
 
 
 class _ImageAccess:
@@ -73,24 +105,14 @@ class _ImageAccess:
         return np.broadcast_to(read(), (self.accesses.registers.lanes.total,))[mask.index]
 
     def _image(self, mask: Mask) -> tuple[Allocation, Image]:
-        handles = np.atleast_1d(self.handles())
-        own = handles if len(handles) == 1 else handles[mask.index]
-        line = self.instruction.line
-        if (own != own[0]).any():
-            raise EmulationError(f"threads access different images by line {line} of the PTX; give them one at a time")
-        found = self.accesses.memory.allocation(int(own[0]))
-        if found is None or found.image is None:
-            raise EmulationError(
-                f"line {line} of the PTX accesses an image, and is given none; say what the argument is, as by "
-                "image:r:float32:WIDTH:HEIGHT"
-            )
-        axes = len(found.image.pixels.sizes)
+        found, image = _image_of(self.handles(), mask, self.instruction, self.accesses)
+        axes = len(image.pixels.sizes)
         if axes != _AXES[self.shape]:
             raise EmulationError(
-                f"line {line} of the PTX accesses {found.name!r} by {_AXES[self.shape]} coordinates, which has {axes} "
-                "axes; give an image with as many"
+                f"line {self.instruction.line} of the PTX accesses {found.name!r} by {_AXES[self.shape]} coordinates, "
+                f"which has {axes} axes; give an image with as many"
             )
-        return found, found.image
+        return found, image
 
     def _note(self, mask: Mask, own: Allocation, pixels: Pixels, offsets: NDArray[np.int64]) -> None:
         row_bytes = pixels.sizes[0] * pixels.n_bytes if self.shape in _TILED else 0

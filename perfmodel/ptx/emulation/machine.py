@@ -9,12 +9,12 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError, KernelError
 from perfmodel.ptx.code import Code
-from perfmodel.ptx.dataflow import ACCESSING, BULK, IMAGES, PRODUCTS
+from perfmodel.ptx.dataflow import ACCESSING, BULK, IMAGE_SIZES, IMAGES, PRODUCTS
 from perfmodel.ptx.emulation.accesses import Accesses
 from perfmodel.ptx.emulation.bulk_copies import BulkCopies
 from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.elementwise import elementwise
-from perfmodel.ptx.emulation.images import image_access
+from perfmodel.ptx.emulation.images import image_access, image_size
 from perfmodel.ptx.emulation.lanes import WARP, Lanes, Mask
 from perfmodel.ptx.emulation.launch import Buffer, Holder, Launch
 from perfmodel.ptx.emulation.matrices import product
@@ -276,6 +276,8 @@ class Machine:
             return noting(instruction, self.accesses)
         if instruction.opcode in IMAGES:
             return image_access(instruction, self.accesses)
+        if instruction.opcode in IMAGE_SIZES:
+            return image_size(instruction, self.accesses)
         if "matrix" in instruction.opcode or instruction.opcode in ("wmma.load", "wmma.store"):
             return matrix_access(instruction, self.accesses)
         if instruction.opcode in ACCESSING:

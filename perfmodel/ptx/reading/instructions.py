@@ -35,7 +35,7 @@ SPECIAL = frozenset(
     )
 )
 """The special registers that are known."""
-_REFUSED = {"txq": "sizes of textures", "suq": "sizes of surfaces", "sured": "atomics in surfaces"}
+_REFUSED = {"sured": "atomics in surfaces"}
 """Instructions for images that are not emulated, by their first words."""
 _HINT = "L2::cache_hint"
 """Instructions with this word have a policy of caches as their last operand."""
