@@ -130,8 +130,8 @@ CHANGED_LINES, CHANGED_SECTORS = (f"{kind}_tag:changed" for kind in (STORED_LINE
 """Stores to where the same work-items have just loaded from: their lines are those of the loads, and whole."""
 JOINED, SKEW = 1.5, 20
 """Sectors that two sub-groups fill: memory reads so many times each, if work-items have many more stores than so many;
-with few stores, the second sub-group comes in time. These four are measured by `benchmarks.records`, as no generator
-stores so."""
+with few stores, the second sub-group comes in time. These and those above are measured by `benchmarks.records`, as no
+generator stores so."""
 
 WAITS = "f_mem_waits_global_granularity"
 ROUNDS = "f_mem_rounds_global_granularity"
@@ -272,7 +272,8 @@ strewn   = max(missed * apart, {STRAY_GAPS}, 32 * missed * later)
 restored = (1 - changed) * 32 * {STORED_AGAIN} * gone * (1 - 1 / max(f_mem_rounds_global_store / f_work_items, 1))
 lone     = {LONE_STORED}
 scatter  = p_scatter * (jumped + beyond * spilled * {SPARSE_LOADED})
-           + p_scatter_store * (strewn + restored * lone + beyond * written * {SPARSE_STORED})
+           + p_scatter_store * (strewn + min(restored * lone, 32 * max({STORED_SECTORS} - later, 0))
+                                + beyond * written * {SPARSE_STORED})
 stored   = f_mem_footprint_global_store_block:64 - 2 * apart
 dram     = p_dram * (missed * max(brought - {ONCE}, 0) + {MISSED} - {MISSED_GAPS}
                      + max(missed * max(stored, 0), {STRAY} - {STRAY_GAPS})

@@ -29,6 +29,10 @@ class CountedAccess:
         if (width, kind, size) not in self._at_once:
             if self.space == "scratch":
                 found = self.addresses.blocks_of_private_arrays(width, size)
+            elif self.addresses.is_of_image and self.direction == "store" and kind == "block":
+                # Sub-groups of a work-group fill sectors together, which have pixels of two rows.
+                subgroups = -(-self.addresses.lanes.per_block // width)
+                found = self.addresses.blocks_of_subgroups(subgroups * width, size) / subgroups
             else:
                 found = _at_once(self.addresses, update, width, kind, size)
             self._at_once[width, kind, size] = found
@@ -44,10 +48,6 @@ class CountedAccess:
 
 
 def _at_once(addresses: AccessAddresses, update: Update | None, width: int, kind: str, size: int) -> float:
-    if addresses.is_of_image and kind == "block":
-        # Sub-groups of a work-group fill sectors together, which have pixels of two rows.
-        subgroups = -(-addresses.lanes.per_block // width)
-        return addresses.blocks_of_subgroups(subgroups * width, size) / subgroups
     if update is None or kind in ("block", "banks"):
         return (addresses.blocks_of_subgroups if kind == "block" else addresses.bank_cycles)(width, size)
     if update.is_combined:
