@@ -6,8 +6,9 @@
 Each work-item of a kernel in OpenCL C reads 64 pixels of an image: neighbours read neighbours along a row, or below
 each other, or in blocks of 8 by 4, or one pixel together, or each its own within a tile of 32 x 32 that moves about, or
 anywhere; of images with three axes along each of them, or in blocks. Others write pixels at such places, or have the
-texture units mix the pixels around places between them. Times come
-from the store; kernels that it lacks are measured if the device is here. They join no fit.
+texture units mix the pixels around places between them; or copy an image once, by work-groups of several shapes, some
+after they have asked how large it is; or read pixels, or numbers of an array, where the last one says. Times come from
+the store; kernels that it lacks are measured if the device is here. They join no fit.
 """
 
 from __future__ import annotations
@@ -88,63 +89,51 @@ MIXED, MIXED_OF_VOLUMES = (
     for source in (SOURCE, OF_VOLUMES)
 )
 
-COPIED = """
-__constant sampler_t at = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | FILTER;
-
-uint hash(uint x)
-{
-    x *= 2654435761u;
-    x ^= x >> 15;
-    x *= 2246822519u;
-    return x ^ x >> 13;
-}
-
+COPIED = (
+    SOURCE[: SOURCE.index("__kernel")].replace("CLK_FILTER_NEAREST", "FILTER")
+    + """
 __kernel void pixels(read_only image2d_t image, write_only image2d_t copy, __global float4 *out)
 {
     const int x = get_global_id(0), y = get_global_id(1);
     const uint own = hash(y * SIDE + x);
+    if (ASKED) return;
     const float4 pixel = READ;
     WRITE;
 }
 """
+)
+TO_IMAGE = "write_imagef(copy, (int2)(x, y), pixel)"
 COPIES = {
     "an image to an array": ("read_imagef(image, at, (int2)(x, y))", "out[y * SIDE + x] = pixel"),
-    "an array to an image": ("out[y * SIDE + x]", "write_imagef(copy, (int2)(x, y), pixel)"),
-    "an image": ("read_imagef(image, at, (int2)(x, y))", "write_imagef(copy, (int2)(x, y), pixel)"),
-    "an image, from beside": (
-        "read_imagef(image, at, (int2)(x + own % 3, y + own / 3 % 3))",
-        "write_imagef(copy, (int2)(x, y), pixel)",
-    ),
-    "an image, from near": (
-        "read_imagef(image, at, (int2)(x + own % 16, y + own / 16 % 16))",
-        "write_imagef(copy, (int2)(x, y), pixel)",
-    ),
-    "an image, between pixels": (
-        "read_imagef(image, at, (float2)(x + 0.3f, y + 0.4f))",
-        "write_imagef(copy, (int2)(x, y), pixel)",
-    ),
+    "an array to an image": ("out[y * SIDE + x]", TO_IMAGE),
+    "an image": ("read_imagef(image, at, (int2)(x, y))", TO_IMAGE),
+    "an image, from beside": ("read_imagef(image, at, (int2)(x + own % 3, y + own / 3 % 3))", TO_IMAGE),
+    "an image, from near": ("read_imagef(image, at, (int2)(x + own % 16, y + own / 16 % 16))", TO_IMAGE),
+    "an image, between pixels": ("read_imagef(image, at, (float2)(x + 0.3f, y + 0.4f))", TO_IMAGE),
     "an image, between pixels beside": (
         "read_imagef(image, at, (float2)(x + own % 16 / 8.0f, y + own / 16 % 16 / 8.0f))",
-        "write_imagef(copy, (int2)(x, y), pixel)",
+        TO_IMAGE,
     ),
 }
+SIZES = ("x>=get_image_width(image)", "y>=get_image_height(image)", "x>=get_image_width(copy)")
 TILES = ((256, 1), (32, 8), (16, 16), (8, 8))
-FOLLOWED = """
-__constant sampler_t at = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
-
-__kernel void pixels(read_only image2d_t image, __global float *out)
+FOLLOWED = (
+    SOURCE[: SOURCE.index("uint hash")]
+    + """
+__kernel void pixels(read_only image2d_t image, __global const float *array, __global float *out)
 {
     const int i = get_global_id(0);
-    int x = i % 32, y = i / 32;
-    for (int k = 0; k < READS; k++) {
-        const int next = (int)read_imagef(image, at, (int2)(x, y)).x;
-        x = (x + next + 32) % SIDE;
-        y = (y + next + STEP) % SIDE;
+    int x = i % 32, y = i / 32 % SIDE;
+    for (int k = 0; k < FOLLOWING; k++) {
+        const int next = (int)READ;
+        x += next;
+        y = (y + next + STEP) & (SIDE - 1);
     }
     out[i] = x + y;
 }
 """
-FEW = 32 * 64
+)
+FEW, FOLLOWING = 32 * 64, 1024
 
 
 def kernels() -> Iterator[tuple[str, str, str, pm.Kernel]]:
@@ -184,31 +173,46 @@ def mixed() -> Iterator[tuple[str, str, str, pm.Kernel]]:
 
 
 def copied() -> Iterator[tuple[str, str, str, pm.Kernel]]:
-    """Yields kernels whose work-items read a pixel of an image, or write one, once."""
+    """Yields kernels whose work-items read a pixel of an image, or write one, once; some ask for sizes before."""
     for form, side, tile in product(("r:float32", "rgba:float32"), (2048, 4096), TILES):
         for what, (read, write) in COPIES.items():
-            if form == "r:float32" and tile not in ((256, 1), (16, 16)):
-                continue
-            words = {
-                "SIDE": side,
-                "FILTER": "CLK_FILTER_LINEAR" if "between" in what else "CLK_FILTER_NEAREST",
-                "READ": read,
-                "WRITE": write,
-            }
-            options = [f"-D{word}={text}".replace(" ", "") for word, text in words.items()]
-            whole = f"image:{form}:{side}:{side}"
-            said: dict[str, int | str] = {"image": whole, "copy": whole, "out": side * side}
-            kernel = pm.Kernel.from_opencl(COPIED, "pixels", (side, side), tile, said, options)
-            yield f"copied {what}, by {tile[0]} x {tile[1]}", form, f"{side}^2", kernel
+            if form == "rgba:float32" or tile in ((256, 1), (16, 16)):
+                by = f"by {tile[0]} x {tile[1]}"
+                yield f"copied {what}, {by}", form, f"{side}^2", _copy(form, side, tile, read, write)
+    for sizes in range(1, len(SIZES) + 1):
+        kernel = _copy("rgba:float32", 2048, (16, 16), *COPIES["an image"], "||".join(SIZES[:sizes]))
+        yield f"copied an image, {sizes} sizes asked for", "rgba:float32", "2048^2", kernel
+
+
+def _copy(form: str, side: int, tile: tuple[int, int], read: str, write: str, asked: str = "0") -> pm.Kernel:
+    words = {
+        "SIDE": side,
+        "FILTER": "CLK_FILTER_LINEAR" if "0.3f" in read or "8.0f" in read else "CLK_FILTER_NEAREST",
+        "READ": read,
+        "WRITE": write,
+        "ASKED": asked,
+    }
+    options = [f"-D{word}={text}".replace(" ", "") for word, text in words.items()]
+    whole = f"image:{form}:{side}:{side}"
+    said: dict[str, int | str] = {"image": whole, "copy": whole, "out": side * side}
+    return pm.Kernel.from_opencl(COPIED, "pixels", (side, side), tile, said, options)
 
 
 def followed() -> Iterator[tuple[str, str, str, pm.Kernel]]:
-    """Yields kernels of few work-items that read pixels of an image of zeros, each where the last one says."""
-    for side, step in ((32, 0), (64, 1), (1024, 1), (1024, 37), (4096, 37)):
-        options = [f"-DREADS={READS}", f"-DSIDE={side}", f"-DSTEP={step}"]
-        said: dict[str, int | str] = {"image": f"image:r:float32:{side}:{side}", "out": FEW}
-        kernel = pm.Kernel.from_opencl(FOLLOWED, "pixels", FEW, 32, said, options)
-        yield f"one after the other, {step} below", "r:float32", f"{side}^2", kernel
+    """Yields kernels of few work-items that read pixels between 0 and 1, or numbers of an array, each where the last
+    one says."""
+    reads = {"pixels": "read_imagef(image,at,(int2)(x,y)).x", "numbers": "array[x+SIDE*y]"}
+    for (side, step), (what, read) in product(((32, 0), (1024, 37), (4096, 37)), reads.items()):
+        words = {"READ": read, "SIDE": side, "STEP": step, "FOLLOWING": FOLLOWING}
+        said: dict[str, int | str] = {
+            "image": f"image:r:float32:{side}:{side}",
+            "array": side * side,
+            "out": FEW,
+        }
+        kernel = pm.Kernel.from_opencl(
+            FOLLOWED, "pixels", FEW, 32, said, [f"-D{word}={text}" for word, text in words.items()]
+        )
+        yield f"{what} one after the other, {step} below", "r:float32", f"{side}^2", kernel
 
 
 def _kernel(source: str, form: str, side: int, neighbours: int, **axes: str) -> pm.Kernel:
@@ -229,7 +233,8 @@ def main() -> None:
     times = compared([kernel for *_, kernel in found], "what pixels of images take, measured and predicted")
     lines = []
     for (place, form, side, kernel), took, said in zip(found, times.measured, times.predicted, strict=True):
-        pixels = kernel.counts.work_items({}) * (1 if "copied" in place else READS)
+        each_reads = 1 if "copied" in place else FOLLOWING if "one after" in place else READS
+        pixels = kernel.counts.work_items({}) * each_reads
         each = [f"{1e12 * time / pixels:.3g}" for time in (took, said)]
         lines.append([place, form, side, *each, f"{said / took:.2f}"])
     print(f"{times.device}, picoseconds for each pixel\n")

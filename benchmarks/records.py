@@ -8,8 +8,9 @@ which the second-level cache keeps; by as many accesses of words or of vectors a
 or work-items take one after the other. In others, neighbours load or store a row together, 16 bytes each, and a hash
 chooses the row; or work-items add to counters of their rows, in the order of the work-groups, or to numbers that a hash
 chooses; or each adds 64 numbers to one of its own record in memory, as a compiler must where arrays may overlap; or
-stores a row of its own from one end to the other; or several arrays are copied to places that begin within a sector or
-not. Times come from the store; kernels that it lacks are measured if the device is here. They join no fit.
+stores a row of its own from one end to the other, changes one in place, or copies one; or changes a record anywhere; or
+several arrays are copied to places that begin within a sector or not. Times come from the store; kernels that it lacks
+are measured if the device is here. They join no fit.
 """
 
 from __future__ import annotations

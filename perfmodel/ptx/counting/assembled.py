@@ -26,7 +26,7 @@ NEAR = {"local": (LOCAL, 23.0), "scratch": (PRIVATE, 33.0), "global": (GLOBAL - 
 """The loads from each space, and their cycles from the memory that is nearest, measured by `benchmarks.warps_alone`; a
 chain of loads takes an H100 29 and 41 cycles each, with what their addresses need (Luo et al., arXiv:2402.13499)."""
 LATER = dict.fromkeys(PIXELS, 51.0)
-"""Cycles more that pixels take to come, from whatever memory, measured by `benchmarks.pixels`."""
+"""Cycles more, about, that pixels take to come than numbers of an array, measured by `benchmarks.pixels`."""
 FAR = 300.0
 """Cycles beyond these, about, that loads take from the second-level cache or from memory."""
 OPERATION = 4.0
