@@ -187,7 +187,7 @@ def copied() -> Iterator[tuple[str, str, str, pm.Kernel]]:
 def _copy(form: str, side: int, tile: tuple[int, int], read: str, write: str, asked: str = "0") -> pm.Kernel:
     words = {
         "SIDE": side,
-        "FILTER": "CLK_FILTER_LINEAR" if "0.3f" in read or "8.0f" in read else "CLK_FILTER_NEAREST",
+        "FILTER": "CLK_FILTER_LINEAR" if "(float2)" in read else "CLK_FILTER_NEAREST",
         "READ": read,
         "WRITE": write,
         "ASKED": asked,

@@ -126,7 +126,7 @@ OPEN_LINES, YOUNG, STEPS = 0.9, 64, 7
 """Lines that are stored to step by step: a step finds its line lost if lines under way, those of loads as well, need
 more than so many times the cache, about, and more than so many bytes of lines have been stored by each work-item; no
 more than so many steps of a sector count, as bytes of a word are joined."""
-CHANGED_LINES, CHANGED_SECTORS = (f"{kind}_tag:changed" for kind in (STORED_LINES, STORED_SECTORS))
+LINES_IN_PLACE, SECTORS_IN_PLACE = (f"{kind}_tag:changed" for kind in (STORED_LINES, STORED_SECTORS))
 """Stores to where the same work-items have just loaded from: their lines are those of the loads, and whole."""
 JOINED, SKEW = 1.5, 20
 """Sectors that two sub-groups fill: memory reads so many times each, if work-items have many more stores than so many;
@@ -255,9 +255,9 @@ l2       = p_l2_load * (spilled + again + evicted * 32 * {SECTORS}_again) + p_l2
 phases   = p_phase * min(f_mem_rounds_global, f_mem_rounds_local_store, f_sync_barrier_local) / together
 waves    = p_wave * min(f_mem_rounds_global, f_work_items) / together
 jumped   = {MISSED_GAPS} + evicted * gone * further / (1 + further) * 32 * {SECTORS}_again
-changed  = {CHANGED_SECTORS} / max({STORED_SECTORS}, 1)
+changed  = {SECTORS_IN_PLACE} / max({STORED_SECTORS}, 1)
 begun    = together * (min(4 * {LINES} / max({ROUNDS}:subgroup, 1), {LOADED_LINES} / f_work_items)
-                       + min(4 * ({STORED_LINES} - {CHANGED_LINES}) / {STORE_ROUNDS}, {STORED}:128 / f_work_items))
+                       + min(4 * ({STORED_LINES} - {LINES_IN_PLACE}) / {STORE_ROUNDS}, {STORED}:128 / f_work_items))
 torn     = max({STORED_SECTORS} - f_mem_bytes_global_store / 32, 0) / {STORES}
 stores   = f_mem_access_global_store / f_work_items
 joined   = f_mem_access_global_store_granularity:subgroup * min(torn, 1 / max(torn, 1))

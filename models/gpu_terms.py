@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perfmodel.modelling.meaning import Meaning
 from perfmodel.models.unified_plus import FAST
+from perfmodel.sass.pipes import CYCLES
 
 # What the busiest compute unit has to do, against the mean: whole work-groups, at least the one with the longest loops.
 BUSY = "max(ceil(shared_out), longest, shared_out + strayed) / shared_out"
@@ -40,7 +41,7 @@ TERMS: dict[str, Meaning] = {
     ),
     "asked": Meaning(
         "sub-groups that ask texture units how large images are, one after the other",
-        {"{:si} times": "f_issue_query / 25"},
+        {"{:si} times": f"f_issue_query / {CYCLES['query']}"},
         "images' sizes as arguments of the kernel would help",
     ),
     "groups": Meaning(
