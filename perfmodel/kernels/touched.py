@@ -32,12 +32,14 @@ class TouchedByGroups:
         passes: passes of atomics, and cycles of local memory's banks, likewise.
         contention: how often atomics of different groups go to one place.
         by_array: blocks that a work-group touches, by an array's name and the direction of accesses, or ``any``.
+        tables: bytes that a work-group loads of each table of constants that the program declares.
     """
 
     by_access: Mapping[AccessKey, Blocks]
     passes: Mapping[AccessKey, float]
     contention: Mapping[AccessKey, Contention | None]
     by_array: Mapping[ArrayKey, Blocks]
+    tables: Mapping[str, int]
 
     def counts(self, counts: KernelCounts) -> KernelCounts:
         """Returns counts with what was touched where the source doesn't tell it."""
@@ -51,9 +53,9 @@ class TouchedByGroups:
         if access.space not in ("global", "local", "scratch") or not access.has_unknown_address:
             return access
         key = access.instruction, access.text, access.direction
-        reach = access.reach
-        if reach is not None:  # a table that the program declares
-            reach = min(reach, round(dict(self.by_array.get((access.variable, "load"), ())).get(1, reach)))
+        reach, loaded = access.reach, self.tables.get(access.variable or "")
+        if reach is not None and loaded is not None:
+            reach = min(reach, loaded)
         return replace(
             access,
             touched=self.by_access.get(key),
@@ -72,7 +74,8 @@ def touched(emulation: Emulation, given: Collection[str]) -> TouchedByGroups:
     """Returns what emulated groups touched by addresses that follow from the contents of the given arrays alone."""
     kernel, machine = emulation.kernel, emulation.machine
     origins = Origins(kernel.body)
-    known = {*given, *(each.name for each in kernel.objects if each.space == "constant")}
+    tables = {each.name for each in kernel.objects if each.space == "constant"}
+    known = {*given, *tables}
     by_access: dict[AccessKey, Blocks] = {}
     passes: dict[AccessKey, float] = {}
     contention: dict[AccessKey, Contention | None] = {}
@@ -114,7 +117,8 @@ def touched(emulation: Emulation, given: Collection[str]) -> TouchedByGroups:
         if space in ("global", "constant") and name not in unknown and None not in unknown
         for direction in FOOTPRINTS
     }
-    return TouchedByGroups(by_access, passes, contention, by_array)
+    loaded = {name: round(dict(blocks)[1]) for name in tables if (blocks := by_array.get((name, "load")))}
+    return TouchedByGroups(by_access, passes, contention, by_array, loaded)
 
 
 def _contention(emulation: Emulation, access: low.Access) -> Contention | None:

@@ -151,12 +151,14 @@ class Flow:
 
 def _by_tables(blocks: Sequence[Block]) -> list[Block]:
     """Returns blocks with the ways of jumps to places that a table holds, as of a switch: to all blocks behind one that
-    nothing else leads to, up to the next such jump."""
+    nothing else leads to, up to the next such jump; what only fills the room before a place that others jump to is
+    none."""
     known = {number for block in blocks for number in block.following}
     found = list(blocks)
     last: int | None = None
     for block in blocks:
-        if last is not None and block.number not in known:
+        is_filling = all(each.name == "nop" for each in block.instructions)
+        if last is not None and block.number not in known and not is_filling:
             found[last] = replace(found[last], following=(*found[last].following, block.number))
         final = block.instructions[-1]
         if final.name in JUMPS_ALWAYS and final.target is None:

@@ -293,24 +293,23 @@ class Executed:
 
     @cached_property
     def _pieces(self) -> dict[int, int]:
-        """The number of pieces of code between barriers that statements are in of each loop with barriers: several
+        """The number of pieces of code between barriers that most lines of each loop with barriers are in: several
         where the loop was written out."""
         source = self.part.source
-        spread: dict[int, Counter[int | None]] = defaultdict(Counter)
+        spread: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
         for number, candidates in self.part.candidates.items():
             over = self.part.turn(number)
             for each, among in zip(self.part.flow.blocks[number].instructions, candidates, strict=True):
                 likely = source.most_executed(among)
                 if likely is not None and over is not None and not source.is_meeting(each.file, each.line):
-                    spread[likely][over] += 1
-        found: dict[int, int] = defaultdict(lambda: 1)
-        for block, by_piece in spread.items():
+                    spread[likely, each.line][over] += 1
+        votes: dict[int, Counter[int]] = defaultdict(Counter)
+        for (block, _), by_piece in spread.items():
             told = source.blocks[block]
-            loop = told.meets_in
-            if loop is not None and told.tests is None:  # which may stand before the loop as well
+            if told.meets_in is not None and told.tests is None:  # which may stand before the loop as well
                 pieces = sum(2 * count >= max(by_piece.values()) for count in by_piece.values())
-                found[loop] = max(found[loop], pieces)
-        return found
+                votes[told.meets_in][pieces] += by_piece.total()
+        return defaultdict(lambda: 1, {loop: numbers.most_common(1)[0][0] for loop, numbers in votes.items()})
 
     def _longer(self, inner: int, loop: int, over: int | None, turn: Turn) -> list[int]:
         """Returns how many iterations at once the other loops do that are made of the same one of the source, neither

@@ -217,6 +217,26 @@ HASHED = """__kernel void hashed(__global const float *table, __global float *ou
 }"""
 
 
+TAPS = """typedef __global float (*out_t)[2][1024][256][2];
+__kernel void taps(__global %s *p)
+{
+    out_t out = (out_t)p;
+    const uint item = get_global_id(0), channel = (item >> 1) %% 256, part = (item >> 1) / 256;
+    for (uint t = 0; t < 1024; t += 4) {
+        %s
+    }
+}"""
+
+
+@pytest.mark.parametrize(("type_", "elements"), [("float", 2**20), ("void", 2**22), ("char", 2**22)])
+def test_places_by_remainders_of_ids_are_stored_to_whatever_type_a_pointer_had(type_: str, elements: int) -> None:
+    """Each place of 4 MB is stored to once, so that a cache of 1 MB keeps none of it to the next launch."""
+    stores = "".join(f"(*out)[part][t + {k}][channel][item & 1] = t; " for k in range(4))
+    kernel = pm.Kernel.from_opencl(TAPS % (type_, stores), "taps", 1024, 256, {"p": elements})
+    assert pm.feature("f_mem_footprint_global_store_block:4").eval(kernel) == 2**22
+    assert pm.feature("f_mem_missed_keeps:1000000_width:16").eval(kernel) == pytest.approx(2**22, rel=0.1)
+
+
 @pytest.mark.parametrize("words", [2**10, 2**14, 2**15, 2**16])
 def test_places_all_over_an_array_are_fetched_as_often_as_by_a_simulated_cache(words: int) -> None:
     items, m = 2**15, 2  # a work-group alone touches less than the cache keeps

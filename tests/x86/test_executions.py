@@ -148,6 +148,19 @@ def test_loops_of_a_function_are_its_own_where_work_items_meet_behind_them() -> 
     assert core("slots", meeting) == pytest.approx(core("slots", plain), rel=0.01)
 
 
+def test_a_loop_s_straight_code_before_and_behind_a_barrier_is_executed_in_each_iteration() -> None:
+    text = """size_t l = get_local_id(0), i = get_global_id(0); __local float tile[64];
+    for (int t = 0; t < n; t++) {
+        float x = b[t * 64 + l];
+        tile[l] = x * x * x * x * x * x * x * x + 1.0f;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        float y = tile[63 - l];
+        a[t * 64 + i % 64] = y * y * y * y * y * y * y * y + 2.0f;
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }"""
+    assert core("floats", kernel(text)) == pytest.approx(4096 * 64 * 16 / lanes(), rel=0.2)
+
+
 def test_sums_in_registers_between_barriers_of_a_loop() -> None:
     """Work-items come back to code before the first barrier from behind the last one."""
     text = """size_t x = get_local_id(0), y = get_local_id(1); float sum[4]; __local float tile[16][16];
@@ -261,6 +274,17 @@ def test_of_a_loop_s_versions_the_one_that_conditions_choose_is_counted(limit: i
 UNTIL = """size_t i = get_global_id(0); int j = 0; float s = a[i];
 while (j < n && b[(i * 64 + j) & 65535] < 0.9f) { s = s * 0.5f + 1; j++; }
 a[i] = s + j;"""
+
+
+def test_a_switch_of_single_work_items_hides_no_loop_of_vectors() -> None:
+    """Those that fill no vector jump by a table to one case; vectors go through all cases, under masks."""
+    cases = "".join(f"case {n}: x += exp(x * {n}.5f); break;\n" for n in range(12))
+    text = f"""int i = get_global_id(0); float x = b[i];
+    for (int t = 0; b[t] < 2.0f && t < n; t++)
+        switch ((int)(12 * b[i + t])) {{ {cases} }}
+    a[i] = x;"""
+    one = core("functions", kernel("a[get_global_id(0)] = exp(b[get_global_id(0)]);"))
+    assert core("functions", kernel(text)) == pytest.approx(64 * 12 * one, rel=0.1)
 
 
 def test_ends_of_loops_that_data_decide_are_not_foreseen() -> None:

@@ -63,6 +63,9 @@ class GlobalArray:
     pixel: int | None = None
 
 
+LARGEST = 8
+"""Bytes of the largest numbers that an array of bytes may be taken to have."""
+
 _Unplaced = tuple[low.Access, low.Expression, PointsTo | None, Region]
 """An access of which it is still to be found out what it touches: its address, and where it is executed."""
 
@@ -326,6 +329,7 @@ class StaticAccesses:
 
     def footprints(self) -> tuple[Footprint, ...]:
         """Returns what all accesses collected so far touch together, by array and direction."""
+        self._count_bytes_as_numbers()
         shapes: dict[str, list[Monomial]] = {}
         for name, array, _, place, _, _ in self.waiting:
             shape = shapes.setdefault(name, [])
@@ -349,6 +353,22 @@ class StaticAccesses:
             self.touched.add(name, array.dtype, size, extents, touched or Touched(direction, None, TouchedSets))
         self.waiting.clear()
         return self.touched.footprints()
+
+    def _count_bytes_as_numbers(self) -> None:
+        """Makes arrays of bytes such of larger numbers, where all accesses are of these, at multiples of their size."""
+        measures: dict[str, int] = {}
+        for name, array, _, place, _, unit in self.waiting:
+            if array.item == 1:
+                terms = [c for _, piece in place.offset.pieces for c in piece.terms.values()] if place else [1]
+                sizes = () if array.size is None else array.size.terms.values()
+                measures[name] = math.gcd(measures.get(name, LARGEST), unit, *terms, *sizes)
+        numbers = {}
+        for name, item in measures.items():
+            if item > 1:
+                size = self.arrays[name].size
+                size = None if size is None else divided(size, item)
+                numbers[name] = replace(self.arrays[name], dtype=f"uint{8 * item}", item=item, size=size)
+        self.waiting = [(each[0], numbers.get(each[0], each[1]), *each[2:]) for each in self.waiting]
 
     def _gaps(self, shapes: Mapping[str, Sequence[Monomial]]) -> dict[str, int]:
         """Returns how far apart an array's elements touched are at least, along its axis of weight one; 0 for one."""
