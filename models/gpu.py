@@ -201,11 +201,11 @@ pipes    = max({PACE} * p_f32 * min(${{f32_lanes=128}}, ${{issue_lanes=128}}) / 
                f_issue_convert * 64 / ${{convert_lanes=64}}, f_issue_special * 16 / ${{special_lanes=16}}),
                p_f64 / 2 * f_issue_fp64)
 issued   = known * pipes + (1 - known) * (told)
-           + p_access * loads
-           + p_store * f_mem_access_global_store_granularity:subgroup + p_barrier * f_sync_barrier_local
+           + p_access * loads + p_barrier * f_sync_barrier_local
 compute  = {BUSY} * idle * issued
 lines    = overlap(p_l1_global * max(f_mem_transactions_global_load_banks:32, ${{fetch_clocks=1}} * loads),
-           p_l1_line * {LINES}, 4) + p_l1_store * ({STORED_LINES} + {UPDATED})
+           p_l1_line * {LINES}, 4)
+           + p_store * f_mem_access_global_store_granularity:subgroup + p_l1_store * ({STORED_LINES} + {UPDATED})
 local    = p_l1_local * (
            max(f_mem_transactions_local_banks:32, ${{load_clocks=1}} * f_mem_access_local_granularity:subgroup)
            + f_sync_collective_subgroup_shuffle_granularity:subgroup)
@@ -296,8 +296,9 @@ waits    = ((1 - known) * p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 
            + group / slots * 32 * p_units * (lines + local)
 turns    = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
 latency  = turns * max(1 - known * issued / 4 / max(turns, 1e-9), 0)
-chip     = overlap(overlap(compute, l1, tensor, p_chip), latency, p_hide)
-transfer + launch + asked + max(groups, overlap(chip, l2, dram + phases, waves, contend + tries, p_overlap))
+supply   = overlap(l1, l2, dram + phases, contend + tries, p_overlap)
+work     = overlap(compute, tensor, supply, p_chip)
+transfer + launch + asked + max(groups, overlap(latency, waves, work, p_hide))
 """
 
 # What the programs of others do beside that.

@@ -473,9 +473,9 @@ PARAMETERS: dict[str, Meaning] = {
         "how well the first-level cache and local memory overlap: 1 where one unit is both",
         reads={"p = {:.3g}": "p_apart"},
     ),
-    "p_chip": Meaning("how well instructions and first-level caches overlap", reads={"p = {:.3g}": "p_chip"}),
-    "p_hide": Meaning("how well waits hide behind what else a compute unit does", reads={"p = {:.3g}": "p_hide"}),
-    "p_overlap": Meaning("how well compute units, caches and memory overlap", reads={"p = {:.3g}": "p_overlap"}),
+    "p_overlap": Meaning("how well caches and memory overlap", reads={"p = {:.3g}": "p_overlap"}),
+    "p_chip": Meaning("how well instructions overlap with caches and memory", reads={"p = {:.3g}": "p_chip"}),
+    "p_hide": Meaning("how well waits hide behind all else", reads={"p = {:.3g}": "p_hide"}),
 }
 
 MEANINGS: dict[str, Meaning] = {

@@ -183,7 +183,6 @@ TERMS: dict[str, Meaning] = {
     "latency": Meaning(
         "what work-items wait for: the longest by itself, or all in turn where few run at a time", FILLED, PARALLEL
     ),
-    "chip": Meaning(
-        "what compute units do by themselves: instructions, first-level caches, tensor cores and waits, overlapped"
-    ),
+    "supply": Meaning("what caches and memory take, and atomics that meet, which slow each other"),
+    "work": Meaning("what is computed, and what caches and memory do meanwhile"),
 }

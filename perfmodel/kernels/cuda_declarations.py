@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
 
+from perfmodel.kernels.cuda_conditions import CONDITION, for_usual_target
 from perfmodel.kernels.cuda_heads import called, closing, parted
 
 UNNAMED = "kernel.cu"
@@ -19,7 +20,6 @@ _FOR_BOTH = "constexpr"
 _OF_DEVICE = ("__device__", "__global__", _FOR_BOTH)
 TYPE = re.compile(r"\b(?:struct|class|union|enum)\b")
 _TYPE_NAME = re.compile(r"\b(?:struct|class|union|enum)\s+(?:class\s+)?(\w+)")
-_CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b[^\n]*", re.MULTILINE)
 WORD = re.compile(r"[A-Za-z_]\w*")
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\.|\\\n)*)", re.MULTILINE)
 _ANY = re.compile(r"[^\n]")
@@ -111,7 +111,7 @@ class Outline:
 def outline_of(source: str) -> Outline:
     """Returns the outline of a source, which is found out once."""
     code = _blank(source, _SKIPPED)
-    plain = _blank(_with_one_branch(code), _DIRECTIVE)
+    plain = _blank(_with_one_branch(for_usual_target(code)), _DIRECTIVE)
     macros = _MACRO.findall(code)
     outline = Outline(
         source=source,
@@ -159,7 +159,7 @@ def _with_one_branch(code: str) -> str:
     depths: list[list[int]] = []
     left_out: list[tuple[int, int]] = []
     place = depth = 0
-    for match in _CONDITION.finditer(code):
+    for match in CONDITION.finditer(code):
         depth += code.count("{", place, match.start()) - code.count("}", place, match.start())
         place = match.end()
         if match[1].startswith("if"):
@@ -187,7 +187,7 @@ def _across_branches(found: Iterable[Declaration], code: str) -> Iterator[Declar
     Functions stay as they are: what they are called may differ by the branch.
     """
     steps = {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}
-    conditions = [(match.start(), steps.get(match[1], 0)) for match in _CONDITION.finditer(code)]
+    conditions = [(match.start(), steps.get(match[1], 0)) for match in CONDITION.finditer(code)]
     joined: Declaration | None = None
     until = 0
     for each in found:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from perfmodel.basics.errors import SourceError
+from perfmodel.kernels.cuda_conditions import CONDITION
 from perfmodel.kernels.cuda_declarations import base_name, outline_of
 from perfmodel.kernels.cuda_host import is_of_a_library, may_be_needed
 from perfmodel.kernels.cuda_source import types_of
@@ -14,7 +15,6 @@ NAMES = "__nv_name_map"
 """NVIDIA's compiler gives this as the place of a name that it was asked for."""
 _MOST_NAMED = 4
 _UNDEFINED = re.compile(r'identifier "(\w+)" is undefined$')
-_CONDITION = re.compile(r"^[ \t]*#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b[^\n]*", re.MULTILINE)
 _NO_MEMBER = re.compile(r'namespace "[^"]*" has no member')
 _UNCLEAR = {
     'name followed by "::" must be a class or namespace name': (
@@ -110,7 +110,7 @@ def _conditions_of_all(source: str, name: str) -> list[str]:
 def _conditions(source: str, place: int) -> list[str]:
     """Returns the conditions that a place of a source stands under, without the guards of headers."""
     found: list[str] = []
-    for match in _CONDITION.finditer(source, 0, place):
+    for match in CONDITION.finditer(source, 0, place):
         word = match[1]
         if word.startswith("if"):
             found.append(" ".join(match[0].split()))

@@ -357,6 +357,30 @@ def test_a_kernel_that_is_a_template_only_where_a_condition_holds(options: list[
     assert numbers_of(source, options=options) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("condition", "is_first"),
+    [
+        ("#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 750)", False),
+        ("#if __CUDA_ARCH__ >= 800", True),
+        ("#ifdef __CUDA_ARCH__", True),
+        ("#ifndef __CUDA_ARCH__", False),
+        ("#if 0", False),
+        ("#if defined __CUDA_ARCH__ \\\n && 1", True),
+        ("#if __CUDA_ARCH__ < 700\n#elif __CUDA_ARCH__ >= 900", True),
+        ("#if __CUDA_ARCH__ < 700\n#elif 0", False),
+    ],
+)
+def test_arguments_are_those_of_the_kernel_that_the_architecture_chooses(condition: str, is_first: bool) -> None:
+    source = f"""{condition}
+    __global__ void f(int *x, int first, int both) {{ x[0] = first; }}
+    #else
+    __global__ void f(int *x, int both, int second) {{ x[0] = second; }}
+    #endif
+    """
+    found = numbers_of(source, both=3, first=8) if is_first else numbers_of(source, both=3, second=8)
+    assert found == [8]
+
+
 @pytest.mark.parametrize("mask", [1, 2**62, 2**63, 2**63 + 1, 2**64 - 1])
 def test_masks_of_all_64_bits(mask: int) -> None:
     source = "__global__ void f(int *x, unsigned long long mask) { x[0] = __popcll(mask); x[1] = mask >> 63; }"

@@ -15,6 +15,7 @@ from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import walks
 from perfmodel.opencl_c.cuda_text.functions import FUNCTIONS
 from perfmodel.opencl_c.cuda_text.images import Images
+from perfmodel.opencl_c.cuda_text.numbers_read import numbers_read
 from perfmodel.opencl_c.cuda_text.types import NAMES, literal, name_of, number_at, pieces
 from perfmodel.opencl_c.cuda_text.values import Numbers, Values
 from perfmodel.opencl_c.operations import KernelOperations
@@ -123,6 +124,7 @@ class _Printer:
             and isinstance(value, low.Constant)
             and value.type == register.type
         }
+        self.asked = numbers_read(kernel)
         self.values = Values(self.emit, self.registers, self.objects, constants, of_images, axes, is_relaxed)
 
     def emit(self, line: str) -> None:
@@ -331,7 +333,11 @@ class _Printer:
 
     @simple.on(low.Assign)
     def assign(self, statement: low.Assign) -> None:
-        names, numbers = self.registers[statement.register], self.values.of(statement.value)
+        names, value = self.registers[statement.register], statement.value
+        if statement.components is None:
+            numbers = self.values.asked_for(value, self.asked.get(statement.register, frozenset()))
+        else:
+            numbers = self.values.of(value)
         places = list(statement.components if statement.components is not None else range(len(names)))
         if len(names) > 1 and set(names) & set(numbers):  # which are set one after the other
             numbers = self.values.each(statement.value.type, numbers)
@@ -343,9 +349,9 @@ class _Printer:
     def store(self, statement: low.Store) -> None:
         pointer, numbers = self.values.one(statement.pointer), self.values.of(statement.value)
         is_half = isinstance(statement.access.type, Vector) and element_of(statement.access.type) == HALF
-        for place, type_, width in pieces(statement.access):
+        for place, type_, width in pieces(statement.access, is_stored=True):
             at = self.values.place_of(pointer, statement.access, place)
-            own = [*numbers[place : place + width], *["0"] * (place + width - len(numbers))]
+            own = numbers[place : place + width]
             if width == 1:
                 self.emit(f"{number_at(statement.access, type_, at)} = {own[0]};")
                 continue

@@ -48,21 +48,23 @@ def name_of(type_: Type) -> str:
     return "char *" if isinstance(type_, Pointer) else NAMES[element_of(type_).dtype]
 
 
-def pieces(access: low.Access) -> Iterator[tuple[int, str, int]]:
+def pieces(access: low.Access, is_stored: bool = False) -> Iterator[tuple[int, str, int]]:
     """Yields the accesses that an access is made of: the first number's place, the type, and how many numbers.
 
-    An aligned vector of three is moved with the fourth number.
+    NVIDIA's OpenCL loads an aligned vector of three with the number behind it, and stores two numbers and the third.
     """
     type_ = access.type
     if not isinstance(type_, Vector):
         yield 0, name_of(type_), 1
         return
     element = type_.element
-    count = 4 if access.bytes == type_.size and type_.width == 3 else type_.width
+    is_padded = access.bytes == type_.size and type_.width == 3
+    count = 4 if is_padded and not is_stored else type_.width
     most = min(_WIDEST // element.size, _MOST) if access.alignment >= type_.alignment else 1
     place = 0
     while place < count:
         width = min(most, count - place)
+        width = 2 if width == 3 else width
         yield place, f"{_VECTORS[element.dtype]}{width}" if width > 1 else NAMES[element.dtype], width
         place += width
 

@@ -48,6 +48,8 @@ _PLAIN = {
 _ROUNDED = {"rte": "rni", "rtz": "rzi", "rtp": "rpi", "rtn": "rmi"}
 _REGISTERS = {2: "h", 4: "r", 8: "l", -4: "f", -8: "d"}
 """The letters of registers of so many bytes, with a minus of those of floats."""
+_SHARED = ("global", "constant", "local")
+"""Vectors in these spaces of memory are loaded as a whole, those of private arrays may be in registers."""
 
 
 class Values:
@@ -248,7 +250,7 @@ class Values:
 
     @of.on(low.Pick)
     def pick(self, node: low.Pick) -> Numbers:
-        numbers = self.of(node.vector)
+        numbers = self.asked_for(node.vector, frozenset(node.components))
         return [numbers[place] for place in node.components]
 
     @of.on(low.Call)
@@ -382,8 +384,22 @@ class Values:
         pointer, index = self.one(node.pointer), self.one(node.index)
         return [self.held(node.type, f"(char *)((cl_bytes<{node.scale}> *)({pointer}) + (long long){index})")]
 
+    def asked_for(self, expression: low.Expression, asked: frozenset[int]) -> Numbers:
+        """Returns the numbers of an expression, of which some are asked for."""
+        if isinstance(expression, low.Load) and not isinstance(expression, low.ReadImage):
+            return self.loaded(expression, asked)
+        return self.of(expression)
+
     @of.on(low.Load)
     def load(self, node: low.Load) -> Numbers:
+        return self.loaded(node, frozenset(range(width_of(node.type))))
+
+    def loaded(self, node: low.Load, asked: frozenset[int]) -> Numbers:
+        """Returns the numbers of a load, of which some are asked for.
+
+        NVIDIA's OpenCL loads a vector in memory as a whole, be it for one number. The compiler of CUDA C++ leaves out
+        what nobody asks for, so that text without an instruction has to seem to need all.
+        """
         pointer = self.one(node.pointer)
         found: Numbers = []
         for place, type_, width in pieces(node.access):
@@ -392,6 +408,11 @@ class Values:
             name = f"v{self.made}"
             self.emit(f"{type_} {name} = {number_at(node.access, type_, at)};")
             parts = [f"{name}.{axis}" for axis in "xyzw"[:width]] if width > 1 else [name]
+            own = asked.intersection(range(place, place + width))
+            letter = _letter(element_of(node.type)) if width > 1 else None
+            if 0 < len(own) < width and letter and node.access.space in _SHARED:
+                needed = ", ".join(f'"+{letter}"({part})' for part in parts)
+                self.emit(f'asm("" : {needed});')
             is_half = width > 1 and element_of(node.type) == HALF
             found += [f"__ushort_as_half({part})" for part in parts] if is_half else parts
         return found[: width_of(node.type)]
@@ -407,6 +428,11 @@ class Values:
     @of.on(low.ImageSize)
     def size_of_image(self, node: low.ImageSize) -> Numbers:
         return self.images.size(node)
+
+
+def _letter(type_: Scalar) -> str | None:
+    """Returns the letter of the registers that a number is held in when it comes from memory; None of bytes."""
+    return _REGISTERS.get(-type_.size if type_.is_float and type_ != HALF else type_.size)
 
 
 def _alike(values: Iterable[Numbers], width: int) -> list[Numbers]:
