@@ -15,6 +15,7 @@ from typing import Any
 from perfmodel.basics.errors import KernelError, SourceError
 from perfmodel.kernels import thrust_headers
 from perfmodel.kernels.cuda_attempt import Attempt, absent_headers
+from perfmodel.kernels.cuda_conditions import USUAL
 from perfmodel.kernels.cuda_declarations import UNNAMED, base_name
 from perfmodel.kernels.cuda_host import HEADERS
 from perfmodel.kernels.cuda_process import CompilerProcess, CrashedError, RefusedError
@@ -24,7 +25,7 @@ from perfmodel.kernels.hip_headers import HIP_HEADERS
 from perfmodel.kernels.nvcc_options import of_runtime_compiler
 from perfmodel.kernels.ptx_cache import kept
 
-USUAL_TARGET = "compute_90"
+USUAL_TARGET = f"compute_{USUAL}"
 """The target where options name none: an H200."""
 _LINES = "-lineinfo"
 _FILE = f"/{UNNAMED}"

@@ -11,8 +11,8 @@ from perfmodel.opencl_c.reading.tokens import NEWLINE, SPACE, tokens_of
 
 CONDITION = re.compile(r"^[ \t]*#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b([^\n]*)", re.MULTILINE)
 ARCHITECTURE = "__CUDA_ARCH__"
-USUAL = 900
-"""What code is compiled for where nothing else is asked for: `perfmodel.kernels.cuda_compiler.USUAL_TARGET`."""
+USUAL = 90
+"""The architecture that code is compiled for where nothing else is asked for: a Hopper's."""
 _IS_DEFINED = re.compile(rf"defined\s*(?:\(\s*{ARCHITECTURE}\s*\)|{ARCHITECTURE}\b)")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -65,7 +65,7 @@ def _holds(word: str, condition: str) -> bool | None:
     """Returns whether a condition holds for the usual GPU; None where something else decides."""
     if word in ("ifdef", "ifndef"):
         return word == "ifdef" if condition.strip() == ARCHITECTURE else None
-    said = _IS_DEFINED.sub("1", condition).replace(ARCHITECTURE, str(USUAL))
+    said = _IS_DEFINED.sub("1", condition).replace(ARCHITECTURE, str(10 * USUAL))
     if _NAME.search(said) or "\\" in said:
         return None
     tokens = [token for token in tokens_of(said, "") if token.kind not in (SPACE, NEWLINE)]

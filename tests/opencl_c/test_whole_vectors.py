@@ -1,5 +1,7 @@
-"""Vectors in memory are loaded as a whole, be it for one number, and those of three stored by two and one, as the PTX of
-NVIDIA's OpenCL has it (driver 580.159.04)."""
+"""Vectors in memory are loaded as a whole, be it for one number, and those of three are stored by two and one.
+
+So does NVIDIA's OpenCL, as its PTX says (driver 580.159.04).
+"""
 
 from __future__ import annotations
 
