@@ -48,7 +48,7 @@ ACCESSES = {
     "load 16 bytes": ("", f"const uint4 v = a[{PLACE}]; x ^= v.x + v.y + v.z + v.w;", "b[i] = make_uint4(x, y, x, y);"),
     "copy 16 bytes": ("", f"uint4 v = a[{PLACE}]; v.x ^= x; v.y ^= y; b[{PLACE}] = v;", ""),
 }
-"""What each turn accesses: what is declared, what a turn does, and what comes after."""
+"""Accesses of each turn: what is declared for them, what a turn does, and what comes after all."""
 SHAPES = {"keep a word": (2**21, 64), "store 4 bytes": (2**20, 64), "nothing": (2**20, 32)}
 """Work-items and turns."""
 WORK = {"keep a word": (1, 4, 8, 16, 24, 32, 48), "store 4 bytes": (4, 8, 16, 24, 32, 48)}

@@ -46,4 +46,4 @@ def test_the_command_that_an_example_shows(monkeypatch: pytest.MonkeyPatch, caps
     assert shown
     command = shlex.split(shown[1].replace("\\\\", "\\").replace("\\\n", " "))
     assert main(command[1:]) == 0
-    assert "limited by waves" in capsys.readouterr().out
+    assert "limited by l1" in capsys.readouterr().out

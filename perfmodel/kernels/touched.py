@@ -118,7 +118,7 @@ def touched(emulation: Emulation, given: Collection[str]) -> TouchedByGroups:
         for direction in FOOTPRINTS
     }
     loaded = {name: round(dict(blocks)[1]) for name in tables if (blocks := by_array.get((name, "load")))}
-    return TouchedByGroups(by_access, passes, contention, by_array, loaded)
+    return TouchedByGroups(by_access=by_access, passes=passes, contention=contention, by_array=by_array, tables=loaded)
 
 
 def _contention(emulation: Emulation, access: low.Access) -> Contention | None:

@@ -165,7 +165,7 @@ def test_configurations_of_a_kernel_are_predicted_and_checked() -> None:
 
     found = pm.tune([(64, 256), (256, 1024), (2048, 8192), (128, 65536), (96, 512)], kernel, calibration)
     small, usual, large, greedy, uneven = found.predicted
-    assert usual.seconds == pytest.approx(float(calibration.predict(kernel((256, 1024)))))
+    assert usual.seconds == pytest.approx(float(calibration.predict(kernel((256, 1024)).as_compiled())))
     assert small.seconds > usual.seconds
     assert "2048 work-items, and the device takes 1024" in large.pruned
     assert "65536 bytes of local memory, and there are 49152" in greedy.pruned

@@ -287,11 +287,11 @@ class _Printer:
     def loop(self, loop: low.Loop) -> None:
         label = self.new_label(loop.label)
         self.at(loop.place)
-        if loop.unroll is not None:
-            self.emit(f"#pragma unroll {loop.unroll or ''}".rstrip())
-        elif self.unrolling.stays(loop):
+        if self.unrolling.stays(loop):
             self.is_left = True
             self.emit("#pragma unroll 1")
+        elif loop.unroll is not None:
+            self.emit(f"#pragma unroll {loop.unroll or ''}".rstrip())
         around, self.values.is_conditional = self.values.is_conditional, False
         if loop.is_do:
             (condition,) = self.registers[loop.condition]

@@ -196,7 +196,7 @@ class Values:
             return f"__float2half_rn((float){text})"
         if source.is_float and not target.is_float:
             is_clamped = bool(node.saturate) and target.size < INT.size  # larger ones are at any rate
-            if is_clamped or node.rounding not in (None, "rtz"):
+            if is_clamped or node.rounding not in ("", "rtz"):
                 text = self._rounded(text, source, target, node.rounding or "rtz", is_clamped)
         elif node.saturate and not source.is_float:
             text = self._saturated(text, source, target)

@@ -245,9 +245,12 @@ class Unrolling:
 
         So loops stay that sum up neighbours in an array whose first place they compute from the number of the
         work-group and the work-item's own, and those that ask for such a number to see whether they have come to an end
-        that belongs to them (``k <= get_global_id(0)``).
+        that belongs to them (``k <= get_global_id(0)``). Loops of so many iterations as no compiler knows stay as well
+        if all of them are asked to be written out.
         """
         step, end = step_of(loop), end_of(loop)
+        if loop.unroll == WHOLE:
+            return end is not None and self._is_known_late([end, *self._starts(loop)])
         if step is None or loop.unroll is not None or leaves(loop):
             return False
         if self._ends_by_items(loop) and end is not None and self._asks(end):
@@ -274,6 +277,20 @@ class Unrolling:
             and (not is_scaled(parts, step.register) or not _has_rows_of_groups(parts))
             and all(r is step.register or r.parameter is not None for r in walks.registers_read(each.pointer))
             for each, parts in behind.items()
+        )
+
+    def _starts(self, loop: low.Loop) -> list[low.Expression]:
+        """Returns what a loop's counter is given beside what moves it."""
+        moved = moved_in(loop)
+        given = () if moved is None else self.operations.assigned.get(moved.register, ())
+        return [value for value in given if moved is not None and value is not moved.value]
+
+    def _is_known_late(self, values: Iterable[low.Expression]) -> bool:
+        """Returns whether values follow from what only a launch tells: arguments, ids, or memory."""
+        return any(
+            isinstance(part, low.WorkItem | low.Load)
+            or (isinstance(part, low.Read) and part.register.parameter is not None)
+            for part in self.origins.behind(values)
         )
 
     def _moves_on(self, loop: low.Loop) -> bool:
