@@ -41,8 +41,13 @@ def step_of(loop: low.Loop) -> low.Assign | None:
 
 def start_of(step: low.Assign, assigned: Mapping[low.Register, Iterable[low.Expression]]) -> low.Expression | None:
     """Returns what a loop's counter starts at, where that is all that it is given beside what moves it."""
-    starts = [value for value in assigned.get(step.register, ()) if value is not step.value]
+    starts = starts_of(step, assigned)
     return starts[0] if len(starts) == 1 else None
+
+
+def starts_of(moved: low.Assign, assigned: Mapping[low.Register, Iterable[low.Expression]]) -> list[low.Expression]:
+    """Returns what a loop's counter is given beside what moves it."""
+    return [value for value in assigned.get(moved.register, ()) if value is not moved.value]
 
 
 def end_of(loop: low.Loop) -> low.Expression | None:

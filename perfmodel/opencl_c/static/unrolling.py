@@ -26,6 +26,7 @@ from perfmodel.opencl_c.static.loop_counters import (
     number_added,
     parts_of,
     start_of,
+    starts_of,
     step_of,
     takes_in_end,
     whole_number,
@@ -250,7 +251,9 @@ class Unrolling:
         """
         step, end = step_of(loop), end_of(loop)
         if loop.unroll == WHOLE:
-            return end is not None and self._is_known_late([end, *self._starts(loop)])
+            moved = moved_in(loop)
+            starts = [] if moved is None else starts_of(moved, self.operations.assigned)
+            return end is not None and self._is_known_late([end, *starts])
         if step is None or loop.unroll is not None or leaves(loop):
             return False
         if self._ends_by_items(loop) and end is not None and self._asks(end):
@@ -278,12 +281,6 @@ class Unrolling:
             and all(r is step.register or r.parameter is not None for r in walks.registers_read(each.pointer))
             for each, parts in behind.items()
         )
-
-    def _starts(self, loop: low.Loop) -> list[low.Expression]:
-        """Returns what a loop's counter is given beside what moves it."""
-        moved = moved_in(loop)
-        given = () if moved is None else self.operations.assigned.get(moved.register, ())
-        return [value for value in given if moved is not None and value is not moved.value]
 
     def _is_known_late(self, values: Iterable[low.Expression]) -> bool:
         """Returns whether values follow from what only a launch tells: arguments, ids, or memory."""
