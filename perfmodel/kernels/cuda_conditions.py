@@ -1,4 +1,4 @@
-"""Finds the conditions of the preprocessor in a ``.cu`` file, and leaves out what a GPU's architecture excludes."""
+"""Finds conditions of the preprocessor in a ``.cu`` file, and the parts that a GPU's architecture excludes by them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class _Branches:
     left_from: int | None
 
 
-def for_usual_target(code: str) -> str:
-    """Returns code of the same length without the branches that the usual GPU does not compile, where numbers and its
-    architecture alone decide on that.
+def excluded(code: str) -> list[tuple[int, int]]:
+    """Returns from where to where the branches go that the usual GPU does not compile, where numbers and its
+    architecture alone decide on that, in their order; some may lie within others.
 
     Args:
         code: a source whose comments and texts are blank.
@@ -37,28 +37,23 @@ def for_usual_target(code: str) -> str:
     left_out: list[tuple[int, int]] = []
     for match in CONDITION.finditer(code):
         word = match[1]
-        if not word.startswith("if"):
-            if not around:
-                continue
-            inner = around[-1]
-            if inner.left_from is not None:
-                left_out.append((inner.left_from, match.start()))
-                inner.left_from = None
-            if word == "endif":
-                around.pop()
-                continue
-            value = True if word == "else" else _holds(word, match[2])
-            if inner.is_taken or (inner.is_taken is False and value is False):
-                inner.left_from = match.end()
-            elif inner.is_taken is False:
-                inner.is_taken = value
-        else:
-            value = _holds(word, match[2])
-            around.append(_Branches(value, match.end() if value is False else None))
-    kept = list(code)
-    for start, end in left_out:
-        kept[start:end] = [mark if mark == "\n" else " " for mark in kept[start:end]]
-    return "".join(kept)
+        if word.startswith("if"):
+            around.append(_Branches(is_taken=False, left_from=None))
+        elif not around:
+            continue
+        inner = around[-1]
+        if inner.left_from is not None:
+            left_out.append((inner.left_from, match.start()))
+            inner.left_from = None
+        if word == "endif":
+            around.pop()
+            continue
+        holds = True if word == "else" else _holds(word, match[2])
+        if inner.is_taken or (inner.is_taken is False and holds is False):
+            inner.left_from = match.end()
+        elif inner.is_taken is False:
+            inner.is_taken = holds
+    return sorted(left_out)
 
 
 def _holds(word: str, condition: str) -> bool | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
 
-from perfmodel.kernels.cuda_conditions import CONDITION, for_usual_target
+from perfmodel.kernels.cuda_conditions import CONDITION, excluded
 from perfmodel.kernels.cuda_heads import called, closing, parted
 
 UNNAMED = "kernel.cu"
@@ -111,7 +111,7 @@ class Outline:
 def outline_of(source: str) -> Outline:
     """Returns the outline of a source, which is found out once."""
     code = _blank(source, _SKIPPED)
-    plain = _blank(_with_one_branch(for_usual_target(code)), _DIRECTIVE)
+    plain = _blank(_with_one_branch(_blanked(code, excluded(code), ())), _DIRECTIVE)
     macros = _MACRO.findall(code)
     outline = Outline(
         source=source,
@@ -175,10 +175,7 @@ def _with_one_branch(code: str) -> str:
             begun[-1].append(match.end())
             depths[-1].append(depth)
             depth = depths[-1][0]
-    kept = list(code)
-    for start, end in left_out:
-        kept[start:end] = [mark if mark == "\n" else " " for mark in kept[start:end]]
-    return "".join(kept)
+    return _blanked(code, sorted(left_out), ())
 
 
 def _across_branches(found: Iterable[Declaration], code: str) -> Iterator[Declaration]:

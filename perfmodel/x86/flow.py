@@ -157,8 +157,7 @@ def _by_tables(blocks: Sequence[Block]) -> list[Block]:
     found = list(blocks)
     last: int | None = None
     for block in blocks:
-        is_filling = all(each.name == "nop" for each in block.instructions)
-        if last is not None and block.number not in known and not is_filling:
+        if last is not None and block.number not in known and any(each.name != "nop" for each in block.instructions):
             found[last] = replace(found[last], following=(*found[last].following, block.number))
         final = block.instructions[-1]
         if final.name in JUMPS_ALWAYS and final.target is None:

@@ -92,7 +92,7 @@ class StaticAccesses:
         self._steps_of: dict[str, Steps] = {}
         self.repeated = RepeatedLoads(waits.written_out, apart_from_others(waits.kernel))
         self.elements, self.touched = TouchedElements(domains), Footprints(domains)
-        self.waiting: list[tuple[str, GlobalArray, str, PointsTo | None, Region, int]] = []
+        self.waiting: list[tuple[str, str, PointsTo | None, Region, int]] = []
 
     def add(
         self,
@@ -124,7 +124,7 @@ class StaticAccesses:
         self.found.append((count, (access, pointer, known, region)))
         variable = access.variable
         if space == "global" and variable is not None and variable in self.arrays:
-            self.waiting.append((variable, self.arrays[variable], direction, known, region, unit))
+            self.waiting.append((variable, direction, known, region, unit))
 
     def _is_operand(self, access: low.Access, strides: Mapping[str, Stride], loops: Sequence[low.Loop]) -> bool:
         """Returns True for a place in a table of constant memory that is known once loops are written out: machine
@@ -329,20 +329,20 @@ class StaticAccesses:
 
     def footprints(self) -> tuple[Footprint, ...]:
         """Returns what all accesses collected so far touch together, by array and direction."""
-        self._count_bytes_as_numbers()
+        arrays = self._arrays_of_numbers()
         shapes: dict[str, list[Monomial]] = {}
-        for name, array, _, place, _, _ in self.waiting:
+        for name, _, place, _, _ in self.waiting:
             shape = shapes.setdefault(name, [])
             for _, piece in place.offset.pieces if place is not None else ():
-                index = divided(piece, array.item)
+                index = divided(piece, arrays[name].item)
                 shape += [weight for weight in weights_of(index or ZERO) if weight not in shape]
         for shape in shapes.values():
             if () not in shape:
                 shape.append(())
             shape.sort(key=lambda monomial: (sum(power for _, power in monomial), str(monomial)), reverse=True)
-        gaps = self._gaps(shapes)
-        for name, array, direction, place, region, unit in self.waiting:
-            weights = shapes[name]
+        gaps = self._gaps(shapes, arrays)
+        for name, direction, place, region, unit in self.waiting:
+            array, weights = arrays[name], shapes[name]
             touched = None
             if place is not None:
                 gap = gaps.get(name, 0)
@@ -354,27 +354,29 @@ class StaticAccesses:
         self.waiting.clear()
         return self.touched.footprints()
 
-    def _count_bytes_as_numbers(self) -> None:
-        """Makes arrays of bytes such of larger numbers, where all accesses are of these, at multiples of their size."""
-        measures: dict[str, int] = {}
-        for name, array, _, place, _, unit in self.waiting:
-            if array.item == 1:
-                terms = [c for _, piece in place.offset.pieces for c in piece.terms.values()] if place else [1]
-                sizes = () if array.size is None else array.size.terms.values()
-                measures[name] = math.gcd(measures.get(name, LARGEST), unit, *terms, *sizes)
-        numbers = {}
-        for name, item in measures.items():
-            if item > 1:
-                size = self.arrays[name].size
-                size = None if size is None else divided(size, item)
-                numbers[name] = replace(self.arrays[name], dtype=f"uint{8 * item}", item=item, size=size)
-        self.waiting = [(each[0], numbers.get(each[0], each[1]), *each[2:]) for each in self.waiting]
+    def _arrays_of_numbers(self) -> dict[str, GlobalArray]:
+        """Returns the arrays that are accessed; those of bytes as such of larger numbers, where all accesses are of
+        these, at multiples of their size."""
+        items: dict[str, int] = {}
+        for name, _, place, _, unit in self.waiting:
+            array = self.arrays[name]
+            terms = [c for _, piece in place.offset.pieces for c in piece.terms.values()] if place is not None else [1]
+            sizes = () if array.size is None else array.size.terms.values()
+            items[name] = math.gcd(items.get(name, LARGEST), unit, *terms, *sizes)
+        found = {name: self.arrays[name] for name in items}
+        for name, item in items.items():
+            array = found[name]
+            if array.item == 1 < item:
+                size = None if array.size is None else divided(array.size, item)
+                found[name] = replace(array, dtype=f"uint{8 * item}", item=item, size=size)
+        return found
 
-    def _gaps(self, shapes: Mapping[str, Sequence[Monomial]]) -> dict[str, int]:
+    def _gaps(self, shapes: Mapping[str, Sequence[Monomial]], arrays: Mapping[str, GlobalArray]) -> dict[str, int]:
         """Returns how far apart an array's elements touched are at least, along its axis of weight one; 0 for one."""
         found: dict[str, int] = {}
         starts: dict[str, int] = {}
-        for name, array, _, place, region, unit in self.waiting:
+        for name, _, place, region, unit in self.waiting:
+            array = arrays[name]
             for _, piece in place.offset.pieces if place is not None else ():
                 index = by_weight(divided(piece, array.item) or ZERO, shapes[name]).get((), ZERO)
                 start = index.terms.get((), 0)
