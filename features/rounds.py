@@ -132,7 +132,7 @@ class RoundsFeature(CountedFeature):
         """Returns the part of the innermost loop's iterations in which a load goes to a fresh sector.
 
         Work-items that begin anywhere come to their next sectors one by one, each as often as its steps lead it there;
-        those that lie side by side come there together.
+        those that lie side by side come there together, as do those that are at one place relative to their sectors.
         """
         *_, step = (None, *access.loop_strides.values())
         if step is None:
@@ -142,9 +142,9 @@ class RoundsFeature(CountedFeature):
             return known
         by_items, by_subgroups = access.executions.workitem(sizes), access.executions.subgroup
         items = SUBGROUP_SIZE if by_subgroups is None else by_items / np.maximum(by_subgroups(sizes), 1.0)
-        runs = separate_runs(access, SECTOR, np.maximum(items, 1.0))
-        found: Floats = 1.0 - (1.0 - moved_on(access, SECTOR, sizes)) ** runs
-        return found
+        runs, moved = separate_runs(access, SECTOR, np.maximum(items, 1.0)), moved_on(access, SECTOR, sizes)
+        found: Floats = 1.0 - (1.0 - moved) ** runs
+        return found if access.phases is None else np.minimum(found, access.phases * moved)
 
 
 class WaitsFeature(RoundsFeature):

@@ -168,6 +168,8 @@ class AccessCount:
         missed: the part of what a group touches that a last-level cache no longer has, likewise.
         touched: blocks that a sub-group touches in one execution, as emulated groups showed where data decide on
             addresses; None where nobody looked.
+        phases: places relative to sectors of 32 bytes at which a sub-group's work-items are in one execution,
+            likewise; a loop leads them to other sectors so many times as often as one of them.
         shared: the part of its own blocks, by their bytes, that it counts with, as accesses to other fields of the
             record that it goes to share them; None where none do, or nobody looked.
         passes: cycles of banks that a sub-group's access to local memory takes, and passes of atomics, likewise.
@@ -198,6 +200,7 @@ class AccessCount:
     missed: float | None = None
     recorded: Callable[[int, str, int], float] | None = None
     touched: Blocks | None = None
+    phases: float | None = None
     shared: Blocks | None = None
     passes: float | None = None
     update: Update | None = None

@@ -24,7 +24,7 @@ WALKS: dict[str, tuple[str, int]] = {
 }
 
 
-def walking(loop: str, size: int) -> pm.Kernel:
+def walking(loop: str, size: int, starts: np.ndarray = STARTS) -> pm.Kernel:
     source = f"""__kernel void walk(__global const int *start, __global const float *restrict a, __global float *out)
     {{
         const int i = get_global_id(0);
@@ -33,8 +33,8 @@ def walking(loop: str, size: int) -> pm.Kernel:
         out[i] = s;
     }}"""
     kernel = pm.Kernel.from_opencl(source, "walk", ROWS, 64, {"start": ROWS, "a": size, "out": ROWS})
-    arrays = {"start": STARTS, "a": RNG.random(size).astype(np.float32)}
-    return kernel.as_countable(arrays).as_compiled()
+    arrays = {"start": starts, "a": RNG.random(size).astype(np.float32)}
+    return kernel.as_countable(arrays)
 
 
 def touched(step: int) -> np.ndarray:
@@ -47,7 +47,7 @@ def touched(step: int) -> np.ndarray:
 def test_steps_are_known_wherever_a_walk_begins(walk: str) -> None:
     """Those sectors of an iteration are fresh that its step leads to, and those rounds in which anyone has some."""
     loop, step = WALKS[walk]
-    kernel = walking(loop, int(STARTS[-1]) + step * LENGTH + 64)
+    kernel = walking(loop, int(STARTS[-1]) + step * LENGTH + 64).as_compiled()
     sectors = touched(step)
     moved = sectors[1:] != sectors[:-1]
     of_loads = "f_mem_transactions_global_load_var:a_block:32"
@@ -132,3 +132,17 @@ def test_rows_of_different_lengths_bring_each_of_their_sectors() -> None:
         kernel.as_countable(arrays).as_compiled()
     )
     assert fresh == pytest.approx(int(lengths.sum()) * 4 / 32, rel=0.05)
+
+
+@pytest.mark.parametrize("phases", [(0,), (0, 4), (0, 2, 4, 6)])
+def test_rows_that_begin_alike_come_to_their_next_sectors_together(phases: tuple[int, ...]) -> None:
+    """Work-items go through rows anywhere, of which each begins at one of a few places in its sector."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="needs the extra nvidia")
+    rng = np.random.default_rng(8)
+    starts = (rng.permutation(ROWS) * 32 + rng.choice(phases, ROWS)).astype(np.int32)
+    loop = "const int at = start[i];\n#pragma unroll 1\nfor (int k = 0; k < LENGTH; k++) s += a[at + k];"
+    kernel = walking(loop, 32 * ROWS + LENGTH, starts).as_machine_code()
+    sectors = (starts[None, :] + np.arange(LENGTH)[:, None]) * 4 // 32
+    moved = (sectors[1:] != sectors[:-1]).reshape(LENGTH - 1, -1, WIDTH).any(axis=2)
+    of_walks = pm.feature("f_mem_rounds_global_fresh").eval(kernel) - ROWS  # each loads where it begins, too
+    assert of_walks == pytest.approx(ROWS * (1 + moved.sum(axis=0).mean()), rel=0.01)

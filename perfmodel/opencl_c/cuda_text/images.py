@@ -26,6 +26,10 @@ _ASKED = {f"get_image_{size}": (size,) for size in ("width", "height", "depth")}
 }
 """The sizes that a device is asked for by functions of OpenCL C."""
 
+_HELD = {0x10B1: (3, 4, 4, 4), 0x10B3: (0, 3, 4, 4), 0x10B6: (2, 1, 0, 3), 0x10B7: (3, 0, 1, 2)}
+"""What images of some orders hold, as places among the numbers written and 0: CL_A, CL_RA, CL_BGRA and CL_ARGB.
+NVIDIA's compiler asks each image for its order at each write."""
+
 
 class Images:
     """Prints what a kernel asks of images.
@@ -66,7 +70,7 @@ class Images:
         name, type_ = self._image(statement.access)
         _, operand = self._type(element_of(statement.value.type))
         places = self._places(type_, coordinates, is_whole=True)
-        four = [*numbers, *["0"] * 4][:4]
+        four = self._ordered(name, operand, [*numbers, *["0"] * 4][:4])
         braces = ", ".join(f"%{1 + place}" for place in range(len(places)))
         values = ", ".join(f"%{1 + len(places) + place}" for place in range(4))
         given = ", ".join([*places, *(f'"{operand}"({each})' for each in four)])
@@ -74,6 +78,22 @@ class Images:
             f'asm volatile("sust.p.{_SHAPES[type_.name]}.v4.b32.zero [%0, {{{braces}}}], {{{values}}};" :: '
             f'"l"(p{self._positions[name]}), {given});'
         )
+
+    def _ordered(self, name: str, operand: str, numbers: list[str]) -> list[str]:
+        """Returns a pixel's numbers in the order in which an image holds them."""
+        self._made += 1
+        order, four = f"q{self._made}", [f"q{self._made}_{place}" for place in range(4)]
+        given = ", ".join(f"{each} = {number}" for each, number in zip(four, numbers, strict=True))
+        self._emit(f"{'float' if operand == 'f' else 'int'} {given};")
+        self._emit(
+            f'int {order}; asm("suq.channel_order.b32 %0, [%1];" : "=r"({order}) : "l"(p{self._positions[name]}));'
+        )
+        cases = (
+            f"case {case}: {' '.join(f'{each} = {number};' for each, number in zip(four, held, strict=True))} break;"
+            for case, held in ((case, [[*numbers, "0"][place] for place in places]) for case, places in _HELD.items())
+        )
+        self._emit(f"switch ({order}) {{ {' '.join(cases)} }}")
+        return four
 
     def size(self, node: low.ImageSize) -> list[str]:
         """Returns what ``get_image_width`` or its like says of an image: sizes are asked for on the device, which takes

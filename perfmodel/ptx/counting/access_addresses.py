@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 from perfmodel.basics.distinct import distinct, distinct_in_rows
 from perfmodel.counting.atomics import Update, bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
+from perfmodel.ptx.counting.loop_steps import LoopSteps, subgroups_of
 from perfmodel.ptx.counting.regions import Region, hull, joined, region, repeated, union
-from perfmodel.ptx.emulation.lanes import Lanes, Mask
+from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
 
 Array = NDArray[np.int64]
 MOST_LOOKED_AT = 64
 """So many executions at scattered addresses are looked at for transactions and bank conflicts."""
-MOST_PAIRS = 64
-"""So many of them are compared with the one behind to see how lanes move on."""
 MOST_STARTS = 1 << 21
 MOST_OF_SERIES = 64
 """So many executions of those that follow each other and were not run are looked at for strides."""
@@ -102,34 +101,10 @@ class AccessAddresses:
             return None
         return tuple(int(step) for step in steps)
 
-    def loop_stride(self) -> int | None:
-        """Bytes from an execution to the next one, where that is mostly the same."""
-        if not self.noted.is_regular:
-            return self._step_of_lanes()
-        bases = self.bases[: len(self.noted.rows)]
-        if len(bases) < 2:
-            return 0
-        known = bases != NOWHERE
-        longest = np.argmax(known.sum(axis=0))  # the block that takes part most often; others may leave a loop earlier
-        steps = np.diff(bases[:, longest])[known[1:, longest] & known[:-1, longest]]
-        if not len(steps):
-            return 0
-        values, counts = np.unique(steps, return_counts=True)
-        best = int(np.argmax(counts))
-        return int(values[best]) if counts[best] * 2 >= len(steps) else None
-
-    def _step_of_lanes(self) -> int | None:
-        """Returns by how many bytes lanes at places of their own move on, where most of them do so by as many."""
-        executions = self.noted.scattered
-        firsts = np.unique(np.linspace(0, max(len(executions) - 2, 0), MOST_PAIRS).astype(int))
-        steps = []
-        for first in firsts if len(executions) > 1 else ():
-            (before, own), (after, others) = executions[first : first + 2]
-            steps.append(others[before.active[after.index]] - own[after.active[before.index]])
-        values, counts = np.unique(np.concatenate(steps) if steps else [], return_counts=True)
-        if not len(values) or 2 * counts.max() < counts.sum():
-            return None
-        return int(values[np.argmax(counts)])
+    @cached_property
+    def steps(self) -> LoopSteps:
+        """How the access moves on from execution to execution."""
+        return LoopSteps(self.noted, self.bases[: len(self.noted.rows)])
 
     def executions_at(self, limit: int) -> list[tuple[Mask, Array]]:
         """Returns some executions with the addresses of their lanes."""
@@ -152,6 +127,17 @@ class AccessAddresses:
             found = self._mean(width, unit, lambda table, active: distinct_in_rows(table // size, active))
             self._known_blocks[width, size] = found
         return self._known_blocks[width, size]
+
+    def phases(self, width: int, size: int) -> float | None:
+        """Returns at how many places relative to blocks of so many bytes a sub-group's lanes are in one execution, on
+        average; if they go elsewhere instead of moving on by a loop's stride, at as many as there are. None where no
+        stride is known."""
+        stride = self.steps.stride
+        if not stride:
+            return None
+        found = self._mean(width, UNIT, lambda table, active: distinct_in_rows(table % size, active))
+        steady = self.steps.steadiness(width)
+        return steady * found + (1 - steady) * size / min(abs(stride), size)
 
     @cached_property
     def _known_blocks(self) -> dict[tuple[int, int], float]:
@@ -234,7 +220,7 @@ class AccessAddresses:
             for mask, addresses in self.looked_at:
                 if mask is not known:
                     known = mask
-                    starts = np.flatnonzero(np.diff(_subgroups(self.lanes, mask, width), prepend=-1))
+                    starts = np.flatnonzero(np.diff(subgroups_of(self.lanes, mask, width), prepend=-1))
                     rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(addresses)))
                     columns = mask.within % width if in_place else np.arange(len(rows)) - starts[rows]
                 if self.is_of_image:
@@ -476,8 +462,3 @@ def _shifted(found: Region, by: Array) -> Region:
         by = by[:: -(-len(by) * len(found.starts) // MOST_STARTS)]
     starts, ends = ((by[:, None] + edges[None, :]).ravel() for edges in (found.starts, found.ends))
     return joined(starts, ends)
-
-
-def _subgroups(lanes: Lanes, mask: Mask, width: int) -> Array:
-    """Returns the number of each lane's sub-group."""
-    return lanes.block_of[mask.index] * (-(-lanes.per_block // width)) + mask.within // width

@@ -157,6 +157,7 @@ class AccessCounter:
             is_parted=any(count.is_parted for _, count in same),
             reach=max((count.reach for _, count in same if count.reach is not None), default=None),
             touched=_mean_blocks([(count.executions, count.touched) for _, count in same]),
+            phases=_mean([(count.executions, count.phases) for _, count in same]),
             passes=_mean([(count.executions, count.passes) for _, count in same]),
             contention=mean_contention((float(each.executions.workitem({})), each.contention) for _, each in same),
         )
@@ -198,6 +199,14 @@ class AccessCounter:
         passes = None
         if access.direction == "atomic" and touched is not None:
             passes = addresses.sector_passes(self._width, SECTOR, are_tried_again=first_tries is not None)
+        phases = None
+        if (
+            access.direction == "load"
+            and is_scattered
+            and access.space == "global"
+            and self.launch.is_known(instruction)
+        ):
+            phases = addresses.phases(self._width, SECTOR)
         may_meet = access.direction in ("atomic", "store") and touched is not None
         wait = self._waits.of(instruction)
         return AccessCount(
@@ -209,7 +218,7 @@ class AccessCounter:
             direction=access.direction,
             local_strides=_strides(local[: max(rank, 1)], at_once),
             group_strides=_strides((None, None, None) if group is None else group, at_once),
-            loop_strides={loops[-1]: _stride(addresses.loop_stride(), at_once)} if loops else {},
+            loop_strides={loops[-1]: _stride(addresses.steps.stride, at_once)} if loops else {},
             executions=first_tries or executions,
             body=loops,
             rounds=self._rounds(instruction, access.block, executions),
@@ -221,6 +230,7 @@ class AccessCounter:
             reach=self.reaches.of(access, touched),
             recorded=partial(self._recorded, access, update) if has_record else None,
             touched=touched,
+            phases=phases,
             shared=self.reaches.jumping[access] if jumps else None,
             passes=passes,
             update=update,

@@ -24,6 +24,8 @@ from perfmodel.ptx.types import TYPES
 Step = Callable[[Mask], None]
 _AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3}
 _SIZES = ("width", "height", "depth")
+_ORDERS = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
+"""What tells how many numbers a pixel has, and in which order: OpenCL's CL_R, CL_RG and CL_RGBA."""
 _TILED = ("2d", "3d", "a2d")
 """Images of these shapes lie in memory tile by tile."""
 _GATHERED = ((0, 1), (1, 1), (1, 0), (0, 0))
@@ -36,16 +38,17 @@ def image_access(instruction: Instruction, accesses: Accesses, is_moved: bool = 
 
 
 def image_size(instruction: Instruction, accesses: Accesses) -> Step:
-    """Returns a step that gives a register the width of an image, its height or its depth."""
+    """Returns a step that gives a register the width of an image, its height, its depth or its channels' order."""
     handles, _ = accesses.address(instruction)
     write = accesses.registers.writer(instruction.operands[0], instruction.types[0], instruction)
-    axis = next(number for number, word in enumerate(_SIZES) if instruction.has(word))
+    axis = next((number for number, word in enumerate(_SIZES) if instruction.has(word)), None)
 
     def step(mask: Mask) -> None:
         if mask.count:
             _, image = _image_of(handles(), mask, instruction, accesses)
-            size = (*image.pixels.sizes, 1, 1)[axis]
-            write(np.full(accesses.registers.lanes.total, size, instruction.types[0].numpy), mask)
+            pixels = image.pixels
+            told = _ORDERS[pixels.channels] if axis is None else (*pixels.sizes, 1, 1)[axis]
+            write(np.full(accesses.registers.lanes.total, told, instruction.types[0].numpy), mask)
 
     return step
 

@@ -115,7 +115,7 @@ OPCODES: Mapping[str, frozenset[str]] = {
     "tld4": _IMAGES | {"r", "g", "b", "a"},
     "suld": _IMAGES | _SURFACES,
     "sust": _IMAGES | _SURFACES,
-    **dict.fromkeys(("txq", "suq"), frozenset(("width", "height", "depth"))),
+    **dict.fromkeys(("txq", "suq"), frozenset(("width", "height", "depth", "channel_order"))),
     "cp": _CACHING | _SPACES | {"async", "commit_group", "wait_group", "wait_all"},
     "st": _CACHING | _SPACES | _VECTORS,
     "atom": _CACHING | _SPACES | _ATOMIC | _VECTORS,
