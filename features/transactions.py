@@ -42,14 +42,9 @@ def blocks(addresses: NDArray[np.int64], item: int, block: int) -> float:
     return float(_distinct(np.concatenate(touched, axis=-1))[1].sum(axis=-1).mean())
 
 
-def cycles_of_banks(addresses: NDArray[np.int64], item: int, banks: int, handed_out: float = math.inf) -> float:
-    """Returns the cycles that local memory takes, on average over rows; see `perfmodel.counting.banks`.
-
-    Args:
-        handed_out: bytes that work-items get in a cycle at most.
-    """
-    rows = np.atleast_2d(addresses)
-    return float(np.maximum(bank_cycles(rows, item, banks)[0], rows.shape[1] * item / handed_out).mean())
+def cycles_of_banks(addresses: NDArray[np.int64], item: int, banks: int, *, are_shared: bool = False) -> float:
+    """Returns the cycles that local memory takes, on average over rows; see `perfmodel.counting.banks`."""
+    return float(bank_cycles(np.atleast_2d(addresses), item, banks, are_shared=are_shared)[0].mean())
 
 
 def passes_of_banks(addresses: NDArray[np.int64], item: int, banks: int, **others: Any) -> float:
@@ -70,9 +65,6 @@ def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bo
     return ordered, is_first
 
 
-HANDED_OUT = {"global": 1, "local": 2}
-"""Words for each bank that work-items get or give in a cycle at most, each as often as it is asked for: on an H100, 16
-bytes for all from one place take 4 cycles and, from local memory, 2; 8 bytes take 2 and 1."""
 FLAGS = ("distinct", "fresh", "again")
 KINDS: Mapping[str, Callable[..., float]] = {"block": blocks, "banks": cycles_of_banks}
 OF_ATOMICS: Mapping[str, Callable[..., float]] = {"sector_passes": passes_of_sectors, "bank_passes": passes_of_banks}
@@ -106,14 +98,14 @@ class BySubgroups:
 
     Attributes:
         update: what an atomic does.
-        handed_out: bytes that work-items get in a cycle of the banks at most.
+        are_shared: whether work-items load from local memory, and share what is at one place.
     """
 
     kind: str
     size: int
     width: int
     update: Update | None = None
-    handed_out: float = math.inf
+    are_shared: bool = False
 
     @property
     def period(self) -> int:
@@ -129,7 +121,7 @@ class BySubgroups:
                 subgroups = math.ceil(len(addresses) / self.width)
                 needs = partial(needs, update=self.update, subgroups=subgroups, is_shared=is_shared)
         if self.kind == "banks":
-            needs = partial(cycles_of_banks, handed_out=self.handed_out)
+            needs = partial(cycles_of_banks, are_shared=self.are_shared)
         whole = len(addresses) // self.width * self.width
         if whole == 0:
             return needs(addresses[None], item, self.size)
@@ -318,16 +310,6 @@ class TransactionFeature(AccessFeature):
         found: Floats = sizes.once(key, compute) if isinstance(sizes, Block) else compute()
         return found
 
-    def _at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
-        found, handed_out = self._touched_at_once(counts, access, sizes), self.handed_out(access)
-        return np.maximum(found, self.bytes_at_once(access, sizes) / handed_out) if handed_out < math.inf else found
-
-    def handed_out(self, access: AccessCount) -> float:
-        """Returns the bytes that work-items get or give in a cycle at most, where cycles are asked for and they do."""
-        if self.kind != "banks" or access.direction == "atomic" or "copied" in access.tags:
-            return math.inf
-        return HANDED_OUT.get(access.space, math.inf) * self.size * WORD_BYTES
-
     def bytes_at_once(self, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the bytes that a sub-group's work-items get or give in one execution, be they all from one place."""
         return self.items_at_once(access, sizes) * (access.bits / 8)
@@ -337,7 +319,7 @@ class TransactionFeature(AccessFeature):
         made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
         return quotient(access.executions.workitem(sizes), made, 0.0)
 
-    def _touched_at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
+    def _at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         is_of_banks = self.kind == "banks" and access.space == "local"
         kind = "bank_passes" if is_of_banks and access.direction == "atomic" else self.kind
         if access.recorded is not None:
@@ -349,7 +331,7 @@ class TransactionFeature(AccessFeature):
             size=self.size,
             width=self.width,
             update=update_of(access) if kind in OF_ATOMICS else None,
-            handed_out=self.handed_out(access),
+            are_shared=is_of_banks and access.direction == "load",
         )
         found = of_group(counts, access, sizes, question) if access.space != "scratch" else None
         if found is not None:
@@ -359,7 +341,7 @@ class TransactionFeature(AccessFeature):
         if kind == "sector_passes":
             return self.passes_anywhere(counts, access, sizes)
         if self.kind == "banks":
-            return np.asarray(1.0)
+            return np.maximum(self.bytes_at_once(access, sizes) / (self.size * WORD_BYTES), 1.0)
         if access.touched is not None:
             return np.asarray(between_sizes(access.touched, self.size))
         return self.anywhere(counts, access, sizes)

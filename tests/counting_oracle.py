@@ -382,17 +382,28 @@ def launch_of(kernel: Any) -> Any:
     return kernel.program.launch({**dict.fromkeys(kernel.program.arguments, 1), **kernel.bound})
 
 
-def cycles_of_banks(addresses: Sequence[int], item: int, banks: int, word: int = 4) -> int:
+def cycles_of_banks(
+    addresses: Sequence[int | None], item: int, banks: int, word: int = 4, *, are_shared: bool = False
+) -> int:
     """Returns the cycles that banks take, one word at a time; wide accesses go pass by pass, see
     `perfmodel.counting.banks`."""
-    if not addresses:
-        return 0
-    others = [a for place, a in enumerate(addresses) if place == 0 or a != addresses[place - 1]]
-    at_once = len(others) if item <= word else banks * word // min(item, 16)
+    at_once = len(addresses) if item <= word else banks * word // min(item, 16)
+    passes = [list(addresses[first : first + at_once]) for first in range(0, len(addresses), at_once)]
+    if are_shared and item > word:
+        found = []
+        for first in range(0, len(passes), 2):
+            both = [address for each in passes[first : first + 2] for address in each]
+            pairs = {
+                away: [(both[lane], both[lane ^ away]) for lane in range(len(both)) if lane ^ away < len(both)]
+                for away in (1, 2)
+            }
+            is_one = any(all(None in pair or pair[0] == pair[1] for pair in each) for each in pairs.values())
+            found += [both] if is_one else passes[first : first + 2]
+        passes = found
     cycles = 0
     for start in range(0, item, 16):
-        for first in range(0, len(others), at_once):
-            bytes_ = [a + k for a in others[first : first + at_once] for k in range(start, min(item, start + 16))]
+        for each in passes:
+            bytes_ = [a + k for a in each if a is not None for k in range(start, min(item, start + 16))]
             words = {byte // word for byte in bytes_}
-            cycles += max(Counter(number % banks for number in words).values())
+            cycles += max(Counter(number % banks for number in words).values(), default=0)
     return cycles

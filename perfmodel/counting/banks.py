@@ -2,7 +2,9 @@
 
 A bank gives one word a cycle, to all that ask for it. What is wider than a word goes in passes, each of as many
 work-items as fill all banks once: half a sub-group of 32 for 8 bytes each, a quarter for 16; wider vectors are several
-accesses of 16 bytes. Neighbours at one address are one.
+accesses of 16 bytes. Two passes of a load from local memory are one where neighbours are at one place two by two, or
+each work-item and the next but one are (`benchmarks.bank_places`, on an H200); no store's are, and no load's from
+global memory.
 """
 
 from __future__ import annotations
@@ -20,7 +22,13 @@ WORD_BYTES = 4
 
 
 def bank_cycles(
-    addresses: Integers, item: int, banks: int, word: int = WORD_BYTES, active: NDArray[np.bool_] | None = None
+    addresses: Integers,
+    item: int,
+    banks: int,
+    word: int = WORD_BYTES,
+    active: NDArray[np.bool_] | None = None,
+    *,
+    are_shared: bool = False,
 ) -> tuple[Integers, Integers]:
     """Returns how many cycles accesses take, and how many they would if their words were spread evenly over the banks.
 
@@ -29,21 +37,20 @@ def bank_cycles(
         item: bytes that each work-item moves.
         banks: how many there are, each of words of `word` bytes.
         active: which of them access anything, shape (R, L); all if left out.
+        are_shared: whether work-items share what is at one place: they load it from local memory.
 
     Returns:
         Two arrays of shape (R,).
     """
-    rows = len(addresses)
-    places = np.broadcast_to(np.arange(addresses.shape[1]), addresses.shape)
-    known = places >= 0 if active is None else active
-    last = np.maximum.accumulate(np.where(known, places, -1), axis=1)
-    before = np.concatenate([np.full((rows, 1), -1), last[:, :-1]], axis=1)
-    is_first = known & ((before < 0) | (addresses != np.take_along_axis(addresses, np.maximum(before, 0), axis=1)))
-    at_once = max(1, banks * word // min(item, WIDEST)) if item > word else addresses.shape[1]
-    passes = np.maximum(np.cumsum(is_first, axis=1) - 1, 0) // at_once
-    most = int(passes.max(initial=0)) + 1
-    group = (np.arange(rows)[:, None] * most + passes)[is_first]
-    first = addresses[is_first] // word
+    rows, lanes = addresses.shape
+    known = np.ones(addresses.shape, bool) if active is None else active
+    at_once = max(1, banks * word // min(item, WIDEST)) if item > word else lanes
+    most = -(-lanes // at_once)
+    passes = np.broadcast_to(np.arange(lanes) // at_once, addresses.shape)
+    if are_shared and most > 1:
+        passes = passes - passes % 2 * _are_one(addresses, known, 2 * at_once)
+    group = (np.arange(rows)[:, None] * most + passes)[known]
+    first = addresses[known] // word
     cycles, least = (np.zeros(rows, np.int64) for _ in range(2))
     for start in range(0, item, WIDEST):
         steps = np.arange(start // word, max(start // word + 1, min(item, start + WIDEST) // word))
@@ -59,3 +66,16 @@ def bank_cycles(
         cycles += served.max(axis=2).sum(axis=1)
         least += (-(-served.sum(axis=2) // banks)).sum(axis=1)
     return cycles, least
+
+
+def _are_one(addresses: Integers, active: NDArray[np.bool_], lanes: int) -> NDArray[np.bool_]:
+    """Returns of each work-item whether so many, two passes, are at one place two by two, in one of two ways."""
+    size = addresses.shape[1]
+    which = np.arange(size) // lanes
+    found = np.zeros(addresses.shape, bool)
+    for away in (1, 2):
+        partner = np.minimum(np.arange(size) ^ away, size - 1)
+        alone = ~(active & active[:, partner])
+        alike = np.add.reduceat(~(alone | (addresses == addresses[:, partner])), np.arange(0, size, lanes), axis=1) == 0
+        found |= alike[:, which]
+    return found

@@ -23,6 +23,7 @@ __kernel void k(__global const int *at, __global const {type} *data, __global {t
   if (at[i] >= 0) {{
     out[i] = data[at[i] + start];
     part[at[i]] = out[i];
+    out[i] += part[at[i]];
   }}
 }}"""
 KERNELS = {
@@ -49,17 +50,20 @@ def test_transactions_and_bank_cycles(at: list[int], type_: str, sizes: tuple[in
     found = emulate(KERNELS[type_], len(at), len(at), arguments, machine=machine)
     subgroups = [at[first : first + sizes[0]] for first in range(0, len(at), sizes[0])]
     active = [[number for number in each if number >= 0] for each in subgroups]
-    accesses = {access.text: found.accesses[0, access.number] for access in found.kernel.accesses}
-    load, local = accesses["data[at[i] + start]"], accesses["part[at[i]]"]
-    assert load["executions"] == local["executions"] == sum(map(len, active))
+    accesses = {(each.text, each.direction): found.accesses[0, each.number] for each in found.kernel.accesses}
+    load = accesses["data[at[i] + start]", "load"]
+    local = {direction: accesses["part[at[i]]", direction] for direction in ("load", "store")}
+    assert load["executions"] == local["load"]["executions"] == sum(map(len, active))
     assert load["subgroups"] == sum(map(bool, active))
     assert load["bytes"] == size * load["executions"]
     expected = [[(number + start) * size for number in each] for each in active]
     assert load["transactions"] == sum(blocks(each, size, machine.transaction_bytes) for each in expected)
-    expected = [[number * size for number in each] for each in active]
-    assert local["bank_cycles"] == sum(
-        cycles_of_banks(each, size, machine.banks, machine.bank_bytes) for each in expected
-    )
+    lanes = [[number * size if number >= 0 else None for number in each] for each in subgroups]
+    for direction, each in local.items():
+        assert each["bank_cycles"] == sum(
+            cycles_of_banks(some, size, machine.banks, machine.bank_bytes, are_shared=direction == "load")
+            for some in lanes
+        )
     assert found.branches[0, 0].tolist() == [
         len(subgroups),
         sum(0 < len(some) < len(each) for some, each in zip(active, subgroups, strict=True)),

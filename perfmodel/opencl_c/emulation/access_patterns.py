@@ -243,25 +243,28 @@ def private_blocks_touched(met: Sequence[Met], size: int, blocks: Sequence[int],
     return max(size // WORD_BYTES, 1) * np.stack(touched, axis=2)
 
 
-def local_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> tuple[Integers, Integers]:
+def local_cycles(
+    met: Sequence[Met], size: int, machine: Machine, layout: Layout, *, are_shared: bool
+) -> tuple[Integers, Integers]:
     """Returns cycles that local memory takes for each sub-group, and those that conflicts add: (patterns, groups).
 
-    Conflicts are the cycles beyond those that as many distinct words take if spread evenly.
+    Work-items may share what is at one place, as loads do. Conflicts are the cycles beyond those that as many distinct
+    words take if spread evenly.
     """
 
     def of_one(phase: int) -> Integers:
         cycles, least = bank_cycles(np.array([[phase]]), size, machine.banks, machine.bank_bytes)
         return np.array([cycles[0], cycles[0] - least[0]])
 
-    found = _alike(met, of_one, lambda others: np.stack(_local_cycles(others, size, machine, layout), axis=2))
+    def of_many(others: Sequence[Met]) -> tuple[Integers, Integers]:
+        addresses = _addresses(others, layout).reshape(-1, layout.subgroup_size)
+        active = addresses > _NOBODY >> 1
+        cycles, least = bank_cycles(addresses, size, machine.banks, machine.bank_bytes, active, are_shared=are_shared)
+        shape = (len(others), layout.groups, layout.subgroups)
+        return cycles.reshape(shape).sum(axis=2), (cycles - least).reshape(shape).sum(axis=2)
+
+    found = _alike(met, of_one, lambda others: np.stack(of_many(others), axis=2))
     return found[..., 0], found[..., 1]
-
-
-def _local_cycles(met: Sequence[Met], size: int, machine: Machine, layout: Layout) -> tuple[Integers, Integers]:
-    addresses = _addresses(met, layout).reshape(-1, layout.subgroup_size)
-    cycles, least = bank_cycles(addresses, size, machine.banks, machine.bank_bytes, addresses > _NOBODY >> 1)
-    shape = (len(met), layout.groups, layout.subgroups)
-    return cycles.reshape(shape).sum(axis=2), (cycles - least).reshape(shape).sum(axis=2)
 
 
 def atomic_passes(

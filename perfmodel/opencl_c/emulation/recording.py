@@ -161,7 +161,9 @@ class Recorder:
                 row[:, :2] = pattern.mask.totals[:, :2]
                 row[:, 2] = pattern.mask.items_of_groups * handler.bytes
             if handler.access.space == "local":
-                cost[..., 4], cost[..., 5] = local_cycles(part, handler.bytes, self.machine, self.layout)
+                are_shared = handler.access.direction == "load"
+                cycles = local_cycles(part, handler.bytes, self.machine, self.layout, are_shared=are_shared)
+                cost[..., 4], cost[..., 5] = cycles
             else:
                 touched = private_blocks_touched if handler.access.space == "private" else blocks_touched
                 blocks = [each for each in (self.machine.transaction_bytes, self.machine.line_bytes) if each]

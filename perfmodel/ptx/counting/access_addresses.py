@@ -153,14 +153,17 @@ class AccessAddresses:
 
         return max(self.noted.n_bytes // WORD_BYTES, 1) * self._mean(width, WORD_BYTES, asked, in_place=True)
 
-    def bank_cycles(self, width: int, banks: int) -> float:
+    def bank_cycles(self, width: int, banks: int, *, are_shared: bool) -> float:
         """Returns the cycles that local memory takes for a sub-group in one execution, on average; of images, whose
-        pixels meet in no bank, those that their bytes take."""
+        pixels meet in no bank, those that their bytes take. Lanes share what they load from local memory."""
+        n_bytes = self.noted.n_bytes
         if self.is_of_image:
-            return max(width * self.noted.n_bytes / (WORD_BYTES * banks), 1.0)
-        return self._mean(
-            width, WORD_BYTES, lambda table, active: bank_cycles(table, self.noted.n_bytes, banks, active=active)[0]
-        )
+            return max(width * n_bytes / (WORD_BYTES * banks), 1.0)
+
+        def asked(table: Array, active: NDArray[np.bool_]) -> NDArray[Any]:
+            return bank_cycles(table, n_bytes, banks, active=active, are_shared=are_shared)[0]
+
+        return self._mean(width, WORD_BYTES, asked, in_place=n_bytes > WORD_BYTES)
 
     def bank_passes(self, width: int, banks: int, update: Update) -> float:
         """Returns the passes of atomics in local memory likewise."""

@@ -33,6 +33,9 @@ class CountedAccess:
                 # Sub-groups of a work-group fill sectors together, which have pixels of two rows.
                 subgroups = -(-self.addresses.lanes.per_block // width)
                 found = self.addresses.blocks_of_subgroups(subgroups * width, size) / subgroups
+            elif kind == "banks":
+                are_shared = self.space == "local" and self.direction == "load"
+                found = self.addresses.bank_cycles(width, size, are_shared=are_shared)
             else:
                 found = _at_once(self.addresses, update, width, kind, size)
             self._at_once[width, kind, size] = found
@@ -48,8 +51,8 @@ class CountedAccess:
 
 
 def _at_once(addresses: AccessAddresses, update: Update | None, width: int, kind: str, size: int) -> float:
-    if update is None or kind in ("block", "banks"):
-        return (addresses.blocks_of_subgroups if kind == "block" else addresses.bank_cycles)(width, size)
+    if update is None or kind == "block":
+        return addresses.blocks_of_subgroups(width, size)
     if update.is_combined:
         return 1.0
     if kind == "bank_passes":
