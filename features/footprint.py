@@ -32,7 +32,8 @@ class FootprintFeature(CountedFeature):
     each counts the blocks that a work-group touches at once. With ``beyond:65536``, only arrays count of which the
     launch touches more bytes, and only accesses that by themselves reach further where that is known: less is kept by
     caches that work-groups share one after the other. With ``once``, an array of which each work-group touches more
-    than half counts once, as they have it in common.
+    than half counts once, as they have it in common. With ``brought``, arrays are left out that work-items load only
+    from where they themselves have stored before.
     """
 
     unit = "byte"
@@ -47,16 +48,17 @@ class FootprintFeature(CountedFeature):
         block: int | None = None,
         beyond: float = 0.0,
         is_shared_once: bool = False,
+        is_brought: bool = False,
     ) -> None:
         super().__init__(name)
-        self.beyond, self.is_shared_once = beyond, is_shared_once
+        self.beyond, self.is_shared_once, self.is_brought = beyond, is_shared_once, is_brought
         self.dtype, self.direction, self.variable = dtype, direction, variable
         self.by_group, self.block = by_group, block
 
     def values(self, counts: KernelCounts, sizes: Sizes) -> Floats:
         total = np.asarray(0.0)
         for footprint in counts.footprints:
-            if self.selects(footprint):
+            if self.selects(footprint) and not (self.is_brought and self.is_stored_before(footprint, counts)):
                 total = total + self.of(footprint, counts, sizes)
         return total
 
@@ -113,6 +115,10 @@ class FootprintFeature(CountedFeature):
         most = np.inf if whole is None else whole
         bounded: Floats = np.minimum(made, most * (counts.work_groups(sizes) if by_group else 1))
         return bounded
+
+    def is_stored_before(self, footprint: Footprint, counts: KernelCounts) -> bool:
+        """Returns whether work-items load from an array only where they themselves have stored before."""
+        return all("stored" in access.tags for access in self.own(footprint, counts))
 
     def own(self, footprint: Footprint, counts: KernelCounts) -> list[AccessCount]:
         """Returns the accesses whose footprint it is."""
@@ -198,6 +204,7 @@ class FootprintFamily(FeatureFamily):
             int(found["block"]) if "block" in found else None,
             float(found.get("beyond", 0)),
             "once" in found,
+            "brought" in found,
         )
 
     def role(self, name: FeatureName, word: Word) -> tuple[str, str]:
@@ -205,8 +212,8 @@ class FootprintFamily(FeatureFamily):
             return "variable", word.condition.strip()
         if word.key == "granularity" and word.condition == "workgroup":
             return "granularity", word.condition
-        if word.key == "once" and word.condition is None:
-            return "once", word.key
+        if word.key in ("once", "brought") and word.condition is None:
+            return word.key, word.key
         if word.key == "block" and word.condition and re.fullmatch(r"[1-9]\d{0,3}", word.condition, re.ASCII):
             return "block", word.condition
         if word.key == "beyond" and word.condition and re.fullmatch(r"[1-9]\d{0,11}", word.condition, re.ASCII):
@@ -221,5 +228,6 @@ class FootprintFamily(FeatureFamily):
             "block:64",
             "beyond:65536",
             "once",
+            "brought",
         )
         raise unknown_word(name, word, known_words)

@@ -20,9 +20,9 @@ class RepeatedLoadsFeature(CountedFeature):
     """Bytes of the blocks that sub-groups load again after they have gone through other data of the array.
 
     An outer loop that does not move an access repeats what the loops within go through: all passes over a row but the
-    first. So does a later loop in which work-items go through an array as in an earlier one. What is loaded beyond what
-    work-groups touch is repeated; sub-groups of a work-group that go through the same count once, and so does what an
-    iteration shares with the one before it, which a register or a cache has.
+    first. So does a later loop in which work-items go through an array as in an earlier one, or as in one that stored
+    to it. What is loaded beyond what work-groups touch is repeated; sub-groups of a work-group that go through the same
+    count once, and so does what an iteration shares with the one before it, which a register or a cache has.
     """
 
     unit = "byte"
@@ -51,6 +51,9 @@ class RepeatedLoadsFeature(CountedFeature):
         total: Floats = np.asarray(0.0)
         for alike in ways.values():
             n_bytes = sum((found for _, found in alike), np.asarray(0.0))
+            if all("stored" in access.tags for access, _ in alike):
+                total = total + n_bytes
+                continue
             loops = len({access.body for access, _ in alike})
             most: Floats = np.asarray(1.0 - 1.0 / loops)
             for access, _ in alike:

@@ -65,12 +65,14 @@ def _distinct(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bo
     return ordered, is_first
 
 
-FLAGS = ("distinct", "fresh", "again")
+FLAGS = ("distinct", "fresh", "again", "joint")
 KINDS: Mapping[str, Callable[..., float]] = {"block": blocks, "banks": cycles_of_banks}
 OF_ATOMICS: Mapping[str, Callable[..., float]] = {"sector_passes": passes_of_sectors, "bank_passes": passes_of_banks}
 """Atomics have these in place of `KINDS`."""
 QUESTIONS = {**KINDS, **OF_ATOMICS}
 PASSES = "passes"
+LARGEST_GROUP = 1024
+"""Work-items of a work-group at most."""
 """The word for the passes of atomics in global memory, by sectors of so many bytes."""
 
 
@@ -222,7 +224,7 @@ class TransactionFeature(AccessFeature):
     its step; with ``again``, those that it has to ask for again, where the first-level cache has lost what the wait
     before has brought: iterations that wait together ask once. With ``distinct``, accesses of one loop body that go
     through an array side by side (fields of a struct, neighbours of a point, the next elements of a row) count once,
-    as they share blocks.
+    as they share blocks. With ``joint``, so do the sub-groups of a work-group.
     """
 
     unit = "transaction"
@@ -237,10 +239,11 @@ class TransactionFeature(AccessFeature):
         is_distinct: bool = False,
         is_fresh: bool = False,
         is_again: bool = False,
+        is_joint: bool = False,
     ) -> None:
         super().__init__(name, replace(pattern, granularity=Granularity("subgroup", subgroup_size)))
         self.kind, self.size, self.width = kind, size, subgroup_size
-        self.is_distinct, self.is_fresh, self.is_again = is_distinct, is_fresh, is_again
+        self.is_distinct, self.is_fresh, self.is_again, self.is_joint = is_distinct, is_fresh, is_again, is_joint
 
     def total(self, pattern: AccessPattern, counts: KernelCounts, sizes: Sizes) -> Floats:
         if not self.is_distinct:
@@ -306,7 +309,7 @@ class TransactionFeature(AccessFeature):
     def at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns the transactions (or cycles) of one execution, on average over the sub-groups of a work-group."""
         compute = partial(self._at_once, counts, access, sizes)
-        key = (TransactionFeature, id(access), self.kind, self.size, self.width)
+        key = (TransactionFeature, id(access), self.kind, self.size, self.width, self.is_joint)
         found: Floats = sizes.once(key, compute) if isinstance(sizes, Block) else compute()
         return found
 
@@ -322,20 +325,24 @@ class TransactionFeature(AccessFeature):
     def _at_once(self, counts: KernelCounts, access: AccessCount, sizes: Sizes) -> Floats:
         is_of_banks = self.kind == "banks" and access.space == "local"
         kind = "bank_passes" if is_of_banks and access.direction == "atomic" else self.kind
+        width, sharing = self.width, np.asarray(1.0)
+        if self.is_joint:
+            group = math.prod(size(sizes) for size in counts.local_size)
+            width, sharing = LARGEST_GROUP, np.ceil(group / self.width)
         if access.recorded is not None:
             made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
-            recorded = access.recorded(self.width, kind, self.size)
-            return quotient(recorded, made, 0.0)
+            recorded = access.recorded(width, kind, self.size)
+            return quotient(recorded, made * sharing, 0.0)
         question = BySubgroups(
             kind=kind,
             size=self.size,
-            width=self.width,
+            width=width,
             update=update_of(access) if kind in OF_ATOMICS else None,
-            are_shared=is_of_banks and access.direction == "load",
+            are_shared=access.direction == "load" and (is_of_banks or "constant" in access.tags),
         )
         found = of_group(counts, access, sizes, question) if access.space != "scratch" else None
         if found is not None:
-            return self.of_active(found, counts, access, sizes)
+            return self.of_active(found / sharing, counts, access, sizes)
         if access.passes is not None and (is_of_banks or kind == "sector_passes"):
             return np.asarray(access.passes)
         if kind == "sector_passes":

@@ -221,7 +221,7 @@ fetched  = (lines + p_l1_global * (f_mem_access_scratch_load_granularity:subgrou
                                                + f_mem_access_global_load_tag:filtered_granularity:subgroup)))
 l1       = {BUSY} * idle * overlap(overlap(fetched, local, p_apart), lookups, 4)
 tensor   = {BUSY} * p_mma * {PRODUCTS}
-brought  = f_mem_footprint_global_load_block:64
+brought  = f_mem_footprint_global_load_brought_block:64
 taken    = {LOADED}
 private  = f_mem_scratch / f_work_items + 4 * words
 own      = private * together / p_units / p_near_scratch
@@ -235,7 +235,7 @@ again    = {REPEATED} * lost
 walked   = 128 * {LINES} / max({ROUNDS}:subgroup, 1) * together / group * slots / 32 / p_units / p_near_loaded
 evicted  = walked ** 4 / (1 + walked ** 4)
 reused   = min({LOADED}_once / f_work_items * together, brought)
-further  = (reused / p_cache) ** 4
+further  = (reused / ${{l2_bytes=50000000}}) ** 8
 open     = min({AT_ONCE}, reused) + min({STORED_AT_ONCE}, {STORED}:32 / f_work_items * together)
 gone     = (2 * open / p_cache) ** 4 / (1 + (2 * open / p_cache) ** 4)
 filled   = f_mem_footprint_global_block:128 / p_cache
@@ -262,7 +262,8 @@ torn     = max({STORED_SECTORS} - f_mem_bytes_global_store / 32, 0) / {STORES}
 stores   = f_mem_access_global_store / f_work_items
 joined   = f_mem_access_global_store_granularity:subgroup * min(torn, 1 / max(torn, 1))
            * min(f_mem_bytes_global_store / 32 / max({STORED_SECTORS}, 1), 1) * stores / (stores + {SKEW})
-stepped  = min(max({STORED_SECTORS} - {STRAY} / 32, 0), {STEPS} * {STORED_SECTORS}_fresh)
+parted   = {STORED_SECTORS}_joint * step(32 * {STORED_SECTORS}_joint - 1.01 * f_mem_bytes_global_store)
+stepped  = min(max(parted - {STRAY} / 32, 0), {STEPS} * {STORED_SECTORS}_fresh)
 later    = max({NOT_JOINED} * (1 - changed) * stepped
                    * max(1 - {YOUNG} / max({STORED}:128 / f_work_items, 1), 0)
                    * begun ** 3 / (begun ** 3 + ({OPEN_LINES} * p_cache) ** 3),

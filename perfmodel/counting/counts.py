@@ -139,7 +139,8 @@ class AccessCount:
             lie in memory.
         tags: those of its Loopy program; ``image`` where it goes to an image, ``constant`` where to constant memory,
             ``hidden`` where a processor's compiler does not see whether neighbours touch neighbouring places,
-            ``copied`` where data go from one memory to another, and to no work-item.
+            ``copied`` where data go from one memory to another, and to no work-item, ``changed`` where a store goes to
+            what its iteration has just loaded, ``stored`` where a load goes to what its work-items have stored before.
         direction: ``load``, ``store`` or ``atomic``.
         bits: width of the access: of its type, times the components of a vector.
         local_strides, group_strides: element strides by axis; an axis that the index does not use is absent.

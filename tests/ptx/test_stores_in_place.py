@@ -50,3 +50,27 @@ def changed(body: str) -> float:
 )
 def test_a_store_changes_what_its_iteration_has_loaded(body: str, wanted: float) -> None:
     assert changed(body) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "brought", "repeated"),
+    [
+        ("b[j] = a[j] + 1;", "b[j] *= sum;", 1, 1),
+        ("b[j] = a[j] + 1;", "sum += b[j];", 1, 1),
+        ("b[j] = a[j] + 1;", "sum += b[j ^ 1];", 2, 0),  # what the neighbour has stored
+        ("sum += a[j];", "b[j] *= sum;", 2, 0),
+        ("a[j] += 1;", "a[j] *= sum;", 1, 1),
+    ],
+)
+def test_what_was_stored_before_is_not_brought_from_memory(
+    before: str, after: str, brought: float, repeated: float
+) -> None:
+    loop = "#pragma unroll 1\nfor (int k = 0; k < LENGTH; k++) {{ const int j = k * ITEMS + i; {} }}\n"
+    body = loop.format(before) + loop.format(after) + "b[i] += sum;"
+    text = SOURCE.replace("BODY", body).replace("ITEMS", str(ITEMS)).replace("LENGTH", str(LENGTH))
+    size = ITEMS * LENGTH
+    kernel = pm.Kernel.from_cuda(text, "rows", ITEMS // 128, 128, {"a": size, "b": size})
+    loaded = pm.feature("f_mem_footprint_global_load_brought_block:64").eval(kernel)
+    assert float(loaded) / (4 * size) == pytest.approx(brought, rel=0.05)
+    again = pm.feature("f_mem_repeated_global_load_block:32").eval(kernel)
+    assert float(again) / (4 * size) == pytest.approx(repeated, abs=0.05)

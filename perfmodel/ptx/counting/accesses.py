@@ -23,7 +23,7 @@ from perfmodel.ptx.counting.operations import Purposes
 from perfmodel.ptx.counting.parted_stores import parted_stores
 from perfmodel.ptx.counting.reaches import Reaches
 from perfmodel.ptx.counting.regions import bytes_over_grid, shape_of
-from perfmodel.ptx.counting.stores_in_place import stores_in_place
+from perfmodel.ptx.counting.stores_in_place import loads_of_stored, stores_in_place
 from perfmodel.ptx.counting.unrolling import Unrolling
 from perfmodel.ptx.counting.updates import Updates
 from perfmodel.ptx.counting.vector_loads import with_vectors
@@ -101,6 +101,10 @@ class AccessCounter:
     @cached_property
     def _in_place(self) -> frozenset[CountedAccess]:
         return stores_in_place(self.code, self.found)
+
+    @cached_property
+    def _of_stored(self) -> frozenset[CountedAccess]:
+        return loads_of_stored(self.found)
 
     def counts(self) -> Iterator[AccessCount]:
         """Yields accesses; those that a compiler made of one place in the source, as by unrolling, are one."""
@@ -212,7 +216,7 @@ class AccessCounter:
         return AccessCount(
             space=access.space,
             variable=access.name,
-            tags=_tags_of(instruction, instruction in self.emulation.filtered, access in self._in_place),
+            tags=self._tags_of(access),
             dtype=dtype,
             bits=8 * at_once,
             direction=access.direction,
@@ -267,6 +271,16 @@ class AccessCounter:
         says_more = is_cut or is_of_image or access.space == "scratch" or (has_banks and is_scattered and not jumps)
         return says_more and self.launch.is_known(access.instruction)
 
+    def _tags_of(self, access: CountedAccess) -> frozenset[str]:
+        instruction = access.instruction
+        if instruction.opcode in IMAGES:
+            is_volume, is_filtered = instruction.has("3d"), instruction in self.emulation.filtered
+            told = {"image": True, "volume": is_volume, "filtered": is_filtered, "thick": is_volume and is_filtered}
+            return frozenset(tag for tag, is_so in told.items() if is_so)
+        of_words = {tag: instruction.has(word) for word, tag in _TAGS.items()}
+        told = {**of_words, "changed": access in self._in_place, "stored": access in self._of_stored}
+        return frozenset(tag for tag, is_so in told.items() if is_so)
+
     @staticmethod
     def _text(access: CountedAccess) -> str:
         where = access.instruction.source
@@ -317,15 +331,6 @@ class AccessCounter:
     def _of_all_blocks(self) -> dict[tuple[bytes, tuple[int, ...]], float]:
         """The bytes that all blocks touch by what one does, which is the same for the copies of an unrolled loop."""
         return {}
-
-
-def _tags_of(instruction: Instruction, is_filtered: bool, is_in_place: bool) -> frozenset[str]:
-    if instruction.opcode in IMAGES:
-        is_volume = instruction.has("3d")
-        told = {"image": True, "volume": is_volume, "filtered": is_filtered, "thick": is_volume and is_filtered}
-        return frozenset(tag for tag, is_so in told.items() if is_so)
-    told = {**{tag: instruction.has(word) for word, tag in _TAGS.items()}, "changed": is_in_place}
-    return frozenset(tag for tag, is_so in told.items() if is_so)
 
 
 def _is_operand(instruction: Instruction) -> bool:

@@ -34,7 +34,7 @@ class CountedAccess:
                 subgroups = -(-self.addresses.lanes.per_block // width)
                 found = self.addresses.blocks_of_subgroups(subgroups * width, size) / subgroups
             elif kind == "banks":
-                are_shared = self.space == "local" and self.direction == "load"
+                are_shared = self.direction == "load" and (self.space == "local" or self.instruction.has("const"))
                 found = self.addresses.bank_cycles(width, size, are_shared=are_shared)
             else:
                 found = _at_once(self.addresses, update, width, kind, size)

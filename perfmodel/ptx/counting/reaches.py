@@ -80,12 +80,39 @@ class Reaches:
 
     def _of_shared(self, access: CountedAccess, touched: Blocks | None) -> int | None:
         """Returns the bytes between the ends of what the emulated blocks touch where all blocks would touch several
-        times as many if each had its own, as where an index wraps around; None of others."""
-        if touched is None or not (ends := self._ends(access)):
+        times as many if each had its own, as where an index wraps around; None of others. Accesses of one loop to other
+        parts of the array, as of planes of colours, are in the caches beside it, and count with it."""
+        if touched is None or access not in self._shared:
             return None
+        beside = [ends for each, ends in self._shared.items() if self._place_of(each) == self._place_of(access)]
+        total, reached = 0, 0
+        for least, most in sorted(beside):
+            total, reached = total + max(most - max(least, reached), 0), max(reached, most)
+        return round(total * self._unseen)
+
+    @property
+    def _unseen(self) -> float:
+        """How many times as far apart the ends of all blocks are as those of the emulated ones, as is to be expected of
+        places anywhere."""
         blocks = len(self.launch.weights)
-        seen = _apart(ends) * (blocks + 1) / (blocks - 1)
-        return round(seen) if 0 < LEAST_SHARED * seen < bytes_of_blocks(self.launch, [access]) else None
+        return (blocks + 1) / (blocks - 1)
+
+    @cached_property
+    def _shared(self) -> dict[CountedAccess, tuple[int, int]]:
+        """The ends of what all emulated blocks touch, by accesses whose strides don't say it, and by which each block
+        touches a good part of that."""
+        found = {}
+        for access in self.accesses:
+            if access.space != "global" or not (ends := self._ends(access)):
+                continue
+            least, most = min(each for each, _ in ends), max(each for _, each in ends)
+            if 0 < LEAST_SHARED * (most - least) * self._unseen < bytes_of_blocks(self.launch, [access]):
+                found[access] = least, most
+        return found
+
+    def _place_of(self, access: CountedAccess) -> tuple[object, ...]:
+        """Returns the array, the direction and the loop of an access."""
+        return access.name, access.direction, *self.emulation.code.flow.around(access.block)[-1:]
 
     def jumps(self, access: CountedAccess) -> bool:
         """Returns whether ids alone decide on addresses that are all over an array; of others, what blocks touch is
