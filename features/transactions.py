@@ -42,9 +42,12 @@ def blocks(addresses: NDArray[np.int64], item: int, block: int) -> float:
     return float(_distinct(np.concatenate(touched, axis=-1))[1].sum(axis=-1).mean())
 
 
-def cycles_of_banks(addresses: NDArray[np.int64], item: int, banks: int, *, are_shared: bool = False) -> float:
+def cycles_of_banks(
+    addresses: NDArray[np.int64], item: int, banks: int, are_shared: bool = False, are_copied: bool = False
+) -> float:
     """Returns the cycles that local memory takes, on average over rows; see `perfmodel.counting.banks`."""
-    return float(bank_cycles(np.atleast_2d(addresses), item, banks, are_shared=are_shared)[0].mean())
+    rows = np.atleast_2d(addresses)
+    return float(bank_cycles(rows, item, banks, are_shared=are_shared, are_copied=are_copied)[0].mean())
 
 
 def passes_of_banks(addresses: NDArray[np.int64], item: int, banks: int, **others: Any) -> float:
@@ -100,7 +103,7 @@ class BySubgroups:
 
     Attributes:
         update: what an atomic does.
-        are_shared: whether work-items load from local memory, and share what is at one place.
+        are_shared, are_copied: as for `perfmodel.counting.banks.bank_cycles`.
     """
 
     kind: str
@@ -108,6 +111,7 @@ class BySubgroups:
     width: int
     update: Update | None = None
     are_shared: bool = False
+    are_copied: bool = False
 
     @property
     def period(self) -> int:
@@ -123,7 +127,7 @@ class BySubgroups:
                 subgroups = math.ceil(len(addresses) / self.width)
                 needs = partial(needs, update=self.update, subgroups=subgroups, is_shared=is_shared)
         if self.kind == "banks":
-            needs = partial(cycles_of_banks, are_shared=self.are_shared)
+            needs = partial(cycles_of_banks, are_shared=self.are_shared, are_copied=self.are_copied)
         whole = len(addresses) // self.width * self.width
         if whole == 0:
             return needs(addresses[None], item, self.size)
@@ -339,6 +343,7 @@ class TransactionFeature(AccessFeature):
             width=width,
             update=update_of(access) if kind in OF_ATOMICS else None,
             are_shared=access.direction == "load" and (is_of_banks or "constant" in access.tags),
+            are_copied="copied" in access.tags,
         )
         found = of_group(counts, access, sizes, question) if access.space != "scratch" else None
         if found is not None:

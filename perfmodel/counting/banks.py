@@ -29,6 +29,7 @@ def bank_cycles(
     active: NDArray[np.bool_] | None = None,
     *,
     are_shared: bool = False,
+    are_copied: bool = False,
 ) -> tuple[Integers, Integers]:
     """Returns how many cycles accesses take, and how many they would if their words were spread evenly over the banks.
 
@@ -38,12 +39,15 @@ def bank_cycles(
         banks: how many there are, each of words of `word` bytes.
         active: which of them access anything, shape (R, L); all if left out.
         are_shared: whether work-items share what is at one place: they load it from local memory.
+        are_copied: whether it goes from memory to memory, so that neighbours at one place are one: nobody gets it.
 
     Returns:
         Two arrays of shape (R,).
     """
     rows, lanes = addresses.shape
     known = np.ones(addresses.shape, bool) if active is None else active
+    if are_copied:
+        known = known & np.insert(addresses[:, 1:] != addresses[:, :-1], 0, True, axis=1)
     at_once = max(1, banks * word // min(item, WIDEST)) if item > word else lanes
     most = -(-lanes // at_once)
     passes = np.broadcast_to(np.arange(lanes) // at_once, addresses.shape)

@@ -27,7 +27,7 @@ _ASKED = {f"get_image_{size}": (size,) for size in ("width", "height", "depth")}
 """The sizes that a device is asked for by functions of OpenCL C."""
 
 _HELD = {0x10B1: (3, 4, 4, 4), 0x10B3: (0, 3, 4, 4), 0x10B6: (2, 1, 0, 3), 0x10B7: (3, 0, 1, 2)}
-"""What images of some orders hold, as places among the numbers written and 0: CL_A, CL_RA, CL_BGRA and CL_ARGB.
+"""Images of some orders (CL_A, CL_RA, CL_BGRA, CL_ARGB) hold these of the four numbers written, and of 0, the fifth.
 NVIDIA's compiler asks each image for its order at each write."""
 
 

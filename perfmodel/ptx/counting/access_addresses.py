@@ -103,7 +103,7 @@ class AccessAddresses:
 
     @cached_property
     def steps(self) -> LoopSteps:
-        """How the access moves on from execution to execution."""
+        """The strides by which the access moves on from execution to execution."""
         return LoopSteps(self.noted, self.bases[: len(self.noted.rows)])
 
     def executions_at(self, limit: int) -> list[tuple[Mask, Array]]:
@@ -153,15 +153,15 @@ class AccessAddresses:
 
         return max(self.noted.n_bytes // WORD_BYTES, 1) * self._mean(width, WORD_BYTES, asked, in_place=True)
 
-    def bank_cycles(self, width: int, banks: int, *, are_shared: bool) -> float:
+    def bank_cycles(self, width: int, banks: int, *, are_shared: bool, are_copied: bool) -> float:
         """Returns the cycles that local memory takes for a sub-group in one execution, on average; of images, whose
-        pixels meet in no bank, those that their bytes take. Lanes share what they load from local memory."""
+        pixels meet in no bank, those that their bytes take; see `perfmodel.counting.banks`."""
         n_bytes = self.noted.n_bytes
         if self.is_of_image:
             return max(width * n_bytes / (WORD_BYTES * banks), 1.0)
 
         def asked(table: Array, active: NDArray[np.bool_]) -> NDArray[Any]:
-            return bank_cycles(table, n_bytes, banks, active=active, are_shared=are_shared)[0]
+            return bank_cycles(table, n_bytes, banks, active=active, are_shared=are_shared, are_copied=are_copied)[0]
 
         return self._mean(width, WORD_BYTES, asked, in_place=n_bytes > WORD_BYTES)
 

@@ -35,7 +35,8 @@ class CountedAccess:
                 found = self.addresses.blocks_of_subgroups(subgroups * width, size) / subgroups
             elif kind == "banks":
                 are_shared = self.direction == "load" and (self.space == "local" or self.instruction.has("const"))
-                found = self.addresses.bank_cycles(width, size, are_shared=are_shared)
+                are_copied = self.instruction.has("async")
+                found = self.addresses.bank_cycles(width, size, are_shared=are_shared, are_copied=are_copied)
             else:
                 found = _at_once(self.addresses, update, width, kind, size)
             self._at_once[width, kind, size] = found

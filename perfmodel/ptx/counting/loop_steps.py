@@ -48,8 +48,8 @@ class LoopSteps:
 
     @cached_property
     def _steps(self) -> Array:
-        """By how many bytes the block that takes part most often moves on each time, or all lanes if they are at places
-        of their own."""
+        """The bytes by which the block that takes part most often moves on each time, or all lanes if they are at
+        places of their own."""
         if not self._noted.is_regular:
             return np.concatenate([np.zeros(0, np.int64), *(moved[moved != NOWHERE] for _, moved in self._moves)])
         known = self._bases != NOWHERE

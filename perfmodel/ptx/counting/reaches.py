@@ -92,7 +92,7 @@ class Reaches:
 
     @property
     def _unseen(self) -> float:
-        """How many times as far apart the ends of all blocks are as those of the emulated ones, as is to be expected of
+        """The ends of all blocks are so many times as far apart as those of the emulated ones, as is to be expected of
         places anywhere."""
         blocks = len(self.launch.weights)
         return (blocks + 1) / (blocks - 1)

@@ -25,7 +25,7 @@ Step = Callable[[Mask], None]
 _AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3}
 _SIZES = ("width", "height", "depth")
 _ORDERS = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
-"""What tells how many numbers a pixel has, and in which order: OpenCL's CL_R, CL_RG and CL_RGBA."""
+"""The orders of a pixel's numbers, by how many it has: OpenCL's CL_R, CL_RG and CL_RGBA."""
 _TILED = ("2d", "3d", "a2d")
 """Images of these shapes lie in memory tile by tile."""
 _GATHERED = ((0, 1), (1, 1), (1, 0), (0, 0))
