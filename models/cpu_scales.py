@@ -88,6 +88,6 @@ SCALES: dict[str, str] = {
     "p_core_atomics": f"f_device_atomic_latency / ({CORES})",
     "p_core_shared": "1 / f_device_clock",
     "p_core_guesses": CLOCKS,
-    "p_core_functions": f"1 / ({CORES} * f_device_f32_lanes)",
+    "p_core_functions": ISSUED,
     "p_core_calls": CLOCKS,
 }

@@ -33,8 +33,8 @@ TO_MASK, BLENDED = 4.0, 1.0
 MASKS = frozenset((f"k{number}",) for number in range(8))
 HANDED_OVER = ("v0", "v1")
 """The registers in which functions of vectors get numbers; the result is in the first."""
-CALL, FUNCTION = 20.0, 1.2
-"""Cycles until such a function has its result, and how many more for each that it keeps a core busy, on a Zen 3."""
+CALL, FUNCTION = 20.0, 0.6
+"""Cycles until such a function has its result, and how many more for each that its calls are apart, on a Zen 3."""
 
 
 def cycles_of(instruction: Instruction) -> float:
