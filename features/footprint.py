@@ -195,6 +195,8 @@ class FootprintFamily(FeatureFamily):
             raise FeatureError(
                 f"feature {name.text!r} counts every array once anyway; leave once out, or say granularity:workgroup"
             )
+        if "brought" in found and found.get("direction") != "load":
+            raise FeatureError(f"feature {name.text!r} is not of loads, which alone are brought; write load, too")
         return FootprintFeature(
             name,
             found.get("dtype"),

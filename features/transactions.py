@@ -75,7 +75,7 @@ OF_ATOMICS: Mapping[str, Callable[..., float]] = {"sector_passes": passes_of_sec
 QUESTIONS = {**KINDS, **OF_ATOMICS}
 PASSES = "passes"
 LARGEST_GROUP = 1024
-"""Work-items of a work-group at most."""
+"""So many work-items of a work-group are looked at together, which are all of them on NVIDIA's GPUs."""
 """The word for the passes of atomics in global memory, by sectors of so many bytes."""
 
 
@@ -332,7 +332,7 @@ class TransactionFeature(AccessFeature):
         width, sharing = self.width, np.asarray(1.0)
         if self.is_joint:
             group = math.prod(size(sizes) for size in counts.local_size)
-            width, sharing = LARGEST_GROUP, np.ceil(group / self.width)
+            width, sharing = LARGEST_GROUP, np.ceil(np.minimum(group, LARGEST_GROUP) / self.width)
         if access.recorded is not None:
             made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
             recorded = access.recorded(width, kind, self.size)
@@ -352,8 +352,9 @@ class TransactionFeature(AccessFeature):
             return np.asarray(access.passes)
         if kind == "sector_passes":
             return self.passes_anywhere(counts, access, sizes)
-        if self.kind == "banks":
-            return np.maximum(self.bytes_at_once(access, sizes) / (self.size * WORD_BYTES), 1.0)
+        if self.kind == "banks":  # one for a copy, of which work-items get nothing
+            handed_out = 0.0 if "copied" in access.tags else self.bytes_at_once(access, sizes)
+            return np.maximum(handed_out / (self.size * WORD_BYTES), 1.0)
         if access.touched is not None:
             return np.asarray(between_sizes(access.touched, self.size))
         return self.anywhere(counts, access, sizes)

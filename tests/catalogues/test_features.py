@@ -381,6 +381,8 @@ def test_unrolled_loops_are_no_rounds() -> None:
         ("f_mem_rounds_globl", ["globl", "global"]),
         ("f_mem_footprint_global_granularity:subgroup", ["granularity:workgroup"]),
         ("f_mem_footprint_global_load_once", ["counts every array once anyway", "granularity:workgroup"]),
+        ("f_mem_footprint_global_store_brought", ["is not of loads", "write load, too"]),
+        ("f_mem_transactions_local_banks:32_joint", ["of banks", "write block:BYTES"]),
         ("f_mem_rounds_global_granularity:longset", ["granularity:longset", "granularity:longest"]),
         ("f_mem_rounds_global_granularity:longest_granularity:workitem", ["granularity twice"]),
         ("f_mem_rounds_granularity:longest", ["of one kind of memory"]),

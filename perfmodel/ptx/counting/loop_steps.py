@@ -36,15 +36,16 @@ class LoopSteps:
         return int(values[best]) if len(values) and counts[best] * 2 >= len(self._steps) else None
 
     def steadiness(self, width: int) -> float:
-        """Returns the part of executions to which all lanes of a sub-group have moved on by the stride."""
+        """Returns the part of executions to which all lanes of a sub-group have moved on by the stride, which has to be
+        known."""
         if self._noted.is_regular:
-            return float(np.mean(self._steps == self.stride)) if len(self._steps) else 1.0
+            return float(np.mean(self._steps == self.stride))
         steady, total = 0, 0
         for mask, moved in self._moves:
             own = subgroups_of(self._noted.lanes, mask, width)
             total += len(distinct(own))
             steady += len(distinct(own)) - len(distinct(own[moved != self.stride]))
-        return steady / max(total, 1)
+        return steady / total
 
     @cached_property
     def _steps(self) -> Array:
