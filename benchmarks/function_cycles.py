@@ -29,7 +29,7 @@ from perfmodel.device import find_device
 from perfmodel.device.facts import device_facts
 from perfmodel.kernels.driver_code import TARGET
 from perfmodel.measuring.store import Store
-from perfmodel.x86.units import function_cycles
+from perfmodel.x86.units import OF_AVX512, function_cycles
 
 FAMILY = "special_functions"
 TAGS = (FAMILY, "dtype:*", "form:plain,native", "function:*", "m:64", "n:2^16")
@@ -41,7 +41,7 @@ def callee(kernel: pm.Kernel) -> str:
     """Returns what a kernel calls for vectors of 512 bits."""
     variant = kernel.tags
     kind = "_native" if variant["form"] == "native" else ""
-    return f"__ocl_svml_x0_{variant['function']}{SUFFIXES[variant['dtype']]}{kind}"
+    return f"__ocl_svml_{OF_AVX512}0_{variant['function']}{SUFFIXES[variant['dtype']]}{kind}"
 
 
 def cycles_of(kernel: pm.Kernel, seconds: float, calibration: pm.Calibration) -> float:

@@ -49,8 +49,10 @@ _SHUFFLES = re.compile(
 _INTO_OTHERS = ("vpextr", "vpinsr", "vextractps", "vmovmsk", "vpmovmsk", "kmov")
 _NOTHING = ("nop", "endbr64", "vzeroupper", "int3", "ud2")
 _CALCULATED = re.compile(
-    r"__ocl_svml_\w\d_(?P<name>erfc?|[a-z]+?\d*?p?)(?P<single>f?)(?P<lanes>1|2|4|8|16|32)(?P<kind>_\w+)?$"
+    r"__ocl_svml_(?P<set>\w)\d_(?P<name>erfc?|[a-z]+?\d*?p?)(?P<single>f?)(?P<lanes>1|2|4|8|16|32)(?P<kind>_\w+)?$"
 )
+OF_AVX512 = "z"
+"""The names of functions for AVX-512 have this letter."""
 _FUNCTIONS = {
     "exp": 12, "exp2": 28, "exp10": 31, "expm1": 36, "log": 13, "log2": 27, "log10": 29, "log1p": 40, "sin": 18,
     "cos": 26, "sincos": 35, "sinpi": 10, "cospi": 9, "tan": 35, "sinh": 17, "cosh": 13, "tanh": 31, "pow": 88,
@@ -81,8 +83,8 @@ _WIDE_DOUBLES = {
     "tanh": 125, "erf": 82, "cbrt": 57, "hypot": 22, "pow": 105, "powr": 105, "pown": 155, "rsqrt": 19,
 }  # fmt: skip
 """The same of vectors of 512 bits, on a Xeon, a Zen 4 and a Zen 5, whose times say nearly the same
-(`benchmarks.function_cycles`; ``sincos`` takes 1.28 times as long as ``sin`` on a
-Zen 5, and ``pown`` five times as long with exponents from -10 to 21 as with 3)."""
+(`benchmarks.function_cycles`). Those of ``sincos``, which that has not, and of ``pown``, whose exponents are all 3
+there, are what a few kernels took on a Zen 5."""
 _USUAL_FUNCTION = 25
 _OF_TWO = frozenset(("pow", "pown", "powr", "atan2", "hypot", "fmod", "idiv", "irem", "udiv", "urem"))
 
@@ -166,7 +168,7 @@ def function_cycles(callee: str) -> float:
     is_double = not calculated["single"] and name not in ("idiv", "irem", "udiv", "urem")
     wide = _WIDE_DOUBLES if is_double else _WIDE_FLOATS | (_WIDE_NATIVE if is_native else {})
     of_512_bits = lanes / (8 if is_double else 16)
-    is_wide = of_512_bits >= 1
+    is_wide = calculated["set"] == OF_AVX512 and of_512_bits >= 1
     if is_wide and name in wide:
         return wide[name] * of_512_bits
     known = (_FUNCTIONS | _DOUBLE if is_double else _FUNCTIONS) | (_NATIVE if is_native else {})
