@@ -97,6 +97,7 @@ TERMS: dict[str, Meaning] = {
     ),
     "restored": Meaning("bytes of sectors that stores come back to once the last-level cache has lost them"),
     "lone": Meaning("the part of the sectors that sub-groups store to at a time which are alone in their lines"),
+    "parted": Meaning("sectors that work-groups store to at once, where these are more than their bytes fill"),
     "stepped": Meaning("stored sectors but those that lie anywhere, of each no more than so many steps that fill it"),
     "changed": Meaning("the part of stored sectors that the same work-items have just loaded"),
     "begun": Meaning("bytes of the lines that all that run at a time load from and store to at once"),

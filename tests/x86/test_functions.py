@@ -19,7 +19,7 @@ from perfmodel.x86.units import function_cycles
     ],
 )
 def test_some_functions_take_longer_than_others(name: str, others: tuple[str, ...]) -> None:
-    """On a Xeon, a Zen 4 and a Zen 5 alike (benchmarks.function_cycles)."""
+    """A Xeon, a Zen 4 and a Zen 5 take longer for them, all three (benchmarks.function_cycles)."""
     cycles = function_cycles(f"__ocl_svml_z0_{name}")
     assert all(cycles > function_cycles(f"__ocl_svml_z0_{other}") > 0 for other in others)
 
