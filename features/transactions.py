@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from perfmodel.basics.errors import FeatureError
 from perfmodel.counting.atomics import Update, bank_passes, expected_passes, sector_passes
-from perfmodel.counting.banks import WORD_BYTES, bank_cycles
+from perfmodel.counting.banks import WORD_BYTES, bank_cycles, share_places
 from perfmodel.counting.counts import LINE_BYTES, SUBGROUP_SIZE, AccessCount, Blocks, KernelCounts
 from perfmodel.counting.evaluation import Block, alike, quotient
 from perfmodel.features.group_addresses import of_group
@@ -74,9 +74,9 @@ OF_ATOMICS: Mapping[str, Callable[..., float]] = {"sector_passes": passes_of_sec
 """Atomics have these in place of `KINDS`."""
 QUESTIONS = {**KINDS, **OF_ATOMICS}
 PASSES = "passes"
+"""The word for the passes of atomics in global memory, by sectors of so many bytes."""
 LARGEST_GROUP = 1024
 """So many work-items of a work-group are looked at together, which are all of them on NVIDIA's GPUs."""
-"""The word for the passes of atomics in global memory, by sectors of so many bytes."""
 
 
 def between_sizes(touched: Blocks, size: int, item: int = 1) -> float:
@@ -317,10 +317,6 @@ class TransactionFeature(AccessFeature):
         found: Floats = sizes.once(key, compute) if isinstance(sizes, Block) else compute()
         return found
 
-    def bytes_at_once(self, access: AccessCount, sizes: Sizes) -> Floats:
-        """Returns the bytes that a sub-group's work-items get or give in one execution, be they all from one place."""
-        return self.items_at_once(access, sizes) * (access.bits / 8)
-
     def items_at_once(self, access: AccessCount, sizes: Sizes) -> Floats:
         """Returns how many of a sub-group's work-items take part in one execution, on average."""
         made = self.pattern.granularity.executions(access.executions, self.name)(sizes)
@@ -342,7 +338,7 @@ class TransactionFeature(AccessFeature):
             size=self.size,
             width=width,
             update=update_of(access) if kind in OF_ATOMICS else None,
-            are_shared=access.direction == "load" and (is_of_banks or "constant" in access.tags),
+            are_shared=share_places(access.direction, access.space, is_constant="constant" in access.tags),
             are_copied="copied" in access.tags,
         )
         found = of_group(counts, access, sizes, question) if access.space != "scratch" else None
@@ -353,8 +349,8 @@ class TransactionFeature(AccessFeature):
         if kind == "sector_passes":
             return self.passes_anywhere(counts, access, sizes)
         if self.kind == "banks":  # one for a copy, of which work-items get nothing
-            handed_out = 0.0 if "copied" in access.tags else self.bytes_at_once(access, sizes)
-            return np.maximum(handed_out / (self.size * WORD_BYTES), 1.0)
+            handed_out = 0 if "copied" in access.tags else access.bits / 8
+            return np.maximum(self.items_at_once(access, sizes) * handed_out / (self.size * WORD_BYTES), 1.0)
         if access.touched is not None:
             return np.asarray(between_sizes(access.touched, self.size))
         return self.anywhere(counts, access, sizes)

@@ -113,7 +113,7 @@ TERMS: dict[str, Meaning] = {
     "written": Meaning("bytes of private arrays that stores write through to the second-level cache"),
     "held": Meaning("private arrays of the work-items that run at a time, by what the last-level cache keeps of them"),
     "beyond": Meaning("the part of the private arrays that the last-level cache does not keep"),
-    "brought": Meaning("distinct bytes that are loaded, in blocks of 64"),
+    "brought": Meaning("distinct bytes that are loaded, but of arrays that were stored before, in blocks of 64"),
     "taken": Meaning("what work-groups load, each for itself"),
     "unit": Meaning("bytes that the work-groups of a compute unit that run at a time load"),
     "lost": Meaning("the part of them that its first-level cache does not keep"),

@@ -21,6 +21,11 @@ WIDEST = 16
 WORD_BYTES = 4
 
 
+def share_places(direction: str, space: str, *, is_constant: bool = False) -> bool:
+    """Returns whether work-items share what is at one place: what they load from local memory, or of constants."""
+    return direction == "load" and (space == "local" or is_constant)
+
+
 def bank_cycles(
     addresses: Integers,
     item: int,
@@ -38,7 +43,7 @@ def bank_cycles(
         item: bytes that each work-item moves.
         banks: how many there are, each of words of `word` bytes.
         active: which of them access anything, shape (R, L); all if left out.
-        are_shared: whether work-items share what is at one place: they load it from local memory.
+        are_shared: whether work-items share what is at one place (`share_places`).
         are_copied: whether it goes from memory to memory, so that neighbours at one place are one: nobody gets it.
 
     Returns:

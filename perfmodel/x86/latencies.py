@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from perfmodel.x86.instructions import Instruction
-from perfmodel.x86.units import arguments_of, function_cycles
+from perfmodel.x86.units import PER_CYCLE, arguments_of, function_cycles
 
 LOAD, FORWARDED, SPILLED = 5.0, 8.0, 4.0
 """Cycles until a load has its value, until a value that was stored is loaded again, and until one of the stack is."""
@@ -33,8 +33,8 @@ TO_MASK, BLENDED = 4.0, 1.0
 MASKS = frozenset((f"k{number}",) for number in range(8))
 HANDED_OVER = ("v0", "v1")
 """The registers in which functions of vectors get numbers; the result is in the first."""
-CALL, FUNCTION = 20.0, 0.6
-"""Cycles until such a function has its result, and how many more for each that its calls are apart, on a Zen 3."""
+CALL, FUNCTION = 20.0, 1.2
+"""Cycles until such a function has its result, and how many more for each that it keeps a core busy, on a Zen 3."""
 
 
 def cycles_of(instruction: Instruction) -> float:
@@ -70,7 +70,7 @@ def waits(code: Sequence[Instruction], passes: int = 3) -> tuple[float, float]:
                 cycles = function_cycles(each.callee)
                 taken = handed.intersection(HANDED_OVER[: arguments_of(each.callee)])
                 start = max((ready.get(register, 0.0) for register in taken), default=0.0)
-                ready[HANDED_OVER[0]] = start + CALL + FUNCTION * cycles
+                ready[HANDED_OVER[0]] = start + CALL + FUNCTION * cycles / PER_CYCLE
                 handed = {HANDED_OVER[0]} if cycles else set()
                 continue
             handed.update(each.writes)

@@ -8,14 +8,12 @@ from math import hypot
 from perfmodel.x86.flow import Block, Flow
 from perfmodel.x86.instructions import Instruction
 from perfmodel.x86.latencies import waits
-from perfmodel.x86.units import function_cycles, units_of
+from perfmodel.x86.units import PER_CYCLE, function_cycles, units_of
 
 IN_FLIGHT = 256
 """Instructions that a core looks ahead over."""
-IN_A_CYCLE = 1.5
+IN_A_CYCLE = 3
 """Instructions that a core does in a cycle of a function of vectors."""
-BUSY_OF_FUNCTION = 0.5
-"""Cycles of a core for each of a function of vectors."""
 TYPICAL = 0.5
 """Blocks of a loop that are executed so much more seldom than its most frequent one are no part of its waits."""
 _AT_ONCE = {
@@ -51,7 +49,7 @@ def _waited(
     with the same chain.
     """
     chain, carried = waits(code)
-    length = len(code) + IN_A_CYCLE * sum(function_cycles(each.callee) for each in code)
+    length = len(code) + IN_A_CYCLE * sum(function_cycles(each.callee) for each in code) / PER_CYCLE
     ahead = chain * min(1.0, length / IN_FLIGHT)
     if head is None:
         return ahead
@@ -77,9 +75,8 @@ def _goes_on(outer: int, flow: Flow, times: Mapping[int, float], carried: float)
 def _busy(code: Iterable[Instruction]) -> float:
     """Returns the cycles that some code keeps the units of a core busy for, if it waits for nothing."""
     asked = units_of(code)
-    return hypot(*(asked.get(unit, 0.0) / each for unit, each in _AT_ONCE.items())) + BUSY_OF_FUNCTION * asked.get(
-        "functions", 0.0
-    )
+    functions = asked.get("functions", 0.0) / PER_CYCLE
+    return hypot(*(asked.get(unit, 0.0) / each for unit, each in _AT_ONCE.items())) + functions
 
 
 def _most_often(blocks: Iterable[Block], times: Mapping[int, float]) -> float:

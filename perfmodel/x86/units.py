@@ -67,8 +67,9 @@ _NATIVE = {
 """The same of ``native_`` functions."""
 _DOUBLE = {"exp2": 12, "sin": 12, "pow": 36, "pown": 36, "powr": 36}
 """The same of functions of doubles that take another part of what vectors of floats take, for as many bytes."""
-_OF_AVX2 = 2.0
-"""A cycle of those above is so many of a core's, as those below are counted."""
+PER_CYCLE = 2.0
+"""A function counts so many for each cycle of a Zen 3 that those above say; one of vectors of 512 bits that those below
+lack counts one."""
 _WIDE_FLOATS = {
     "exp": 30, "exp2": 24, "exp10": 32, "expm1": 54, "log": 37, "log2": 43, "log10": 45, "log1p": 59, "sin": 58,
     "cos": 62, "sincos": 75, "tan": 127, "asin": 43, "acos": 44, "atan": 45, "atan2": 95, "sinh": 46, "cosh": 37,
@@ -159,7 +160,8 @@ def _add_call(each: Instruction, found: defaultdict[str, float]) -> None:
 
 @cache
 def function_cycles(callee: str) -> float:
-    """Returns the cycles between two calls of a function of vectors; 0 for any other function."""
+    """Returns what a function of vectors takes from one call to the next, `PER_CYCLE` for each cycle of a Zen 3; 0 for
+    any other function."""
     calculated = _CALCULATED.match(callee)
     if calculated is None:
         return 0.0
@@ -172,7 +174,7 @@ def function_cycles(callee: str) -> float:
     if is_wide and name in wide:
         return wide[name] * of_512_bits
     known = (_FUNCTIONS | _DOUBLE if is_double else _FUNCTIONS) | (_NATIVE if is_native else {})
-    cycles = float(known.get(name, _USUAL_FUNCTION)) * (1.0 if is_wide else _OF_AVX2)
+    cycles = float(known.get(name, _USUAL_FUNCTION)) * (1.0 if is_wide else PER_CYCLE)
     if is_double:
         cycles *= 1.3 * max(1.0, lanes / 4)
     elif lanes > 8:

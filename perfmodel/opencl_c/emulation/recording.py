@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from perfmodel.counting.banks import share_places
 from perfmodel.counting.counts import PAGE_BYTES
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c.emulation.access_handlers import Handler
@@ -161,7 +162,7 @@ class Recorder:
                 row[:, :2] = pattern.mask.totals[:, :2]
                 row[:, 2] = pattern.mask.items_of_groups * handler.bytes
             if handler.access.space == "local":
-                are_shared = handler.access.direction == "load"
+                are_shared = share_places(handler.access.direction, handler.access.space)
                 cycles = local_cycles(part, handler.bytes, self.machine, self.layout, are_shared=are_shared)
                 cost[..., 4], cost[..., 5] = cycles
             else:

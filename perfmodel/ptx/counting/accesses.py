@@ -195,8 +195,10 @@ class AccessCounter:
         if access.space == "scratch" and not self.launch.is_known(instruction):
             local = (None, None, None)
         is_scattered = self._is_scattered(access)
-        jumps = is_scattered and access.space == "global" and access in self.reaches.jumping
-        touched = self._touched(access) if is_scattered and not jumps else None
+        is_anywhere = is_scattered and access.space == "global"
+        jumps = is_anywhere and access in self.reaches.jumping
+        are_places_known = is_anywhere and self.launch.is_known(instruction)
+        touched = self._touched(access) if are_places_known and not jumps else None
         has_record = self._has_record(access, executions, is_scattered, jumps)
         update = self._updates.of(access, dtype) if access.direction == "atomic" else None
         first_tries = self._updates.first_tries(access)
@@ -204,12 +206,7 @@ class AccessCounter:
         if access.direction == "atomic" and touched is not None:
             passes = addresses.sector_passes(self._width, SECTOR, are_tried_again=first_tries is not None)
         phases = None
-        if (
-            access.direction == "load"
-            and is_scattered
-            and access.space == "global"
-            and self.launch.is_known(instruction)
-        ):
+        if access.direction == "load" and are_places_known:
             phases = addresses.phases(self._width, SECTOR)
         may_meet = access.direction in ("atomic", "store") and touched is not None
         wait = self._waits.of(instruction)
@@ -255,10 +252,8 @@ class AccessCounter:
         is_uneven = any(step is not None and step % at_once for step in (*local, *(group or ())))
         return is_uneven or None in local or (group is None and access.space == "global")
 
-    def _touched(self, access: CountedAccess) -> Blocks | None:
-        """Returns the blocks that a sub-group touches at once in global memory, where that is known."""
-        if access.space != "global" or not self.launch.is_known(access.instruction):
-            return None
+    def _touched(self, access: CountedAccess) -> Blocks:
+        """Returns the blocks that a sub-group touches at once."""
         sizes = (4, 32, 128) if access.instruction.has("const") else (32, 128)
         return tuple((size, access.addresses.blocks_of_subgroups(self._width, size)) for size in sizes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from perfmodel.counting.atomics import Update
+from perfmodel.counting.banks import share_places
 from perfmodel.ptx.counting.access_addresses import AccessAddresses
 from perfmodel.ptx.dataflow import BULK, LOADS, STORES
 from perfmodel.ptx.syntax import Instruction
@@ -34,7 +35,7 @@ class CountedAccess:
                 subgroups = -(-self.addresses.lanes.per_block // width)
                 found = self.addresses.blocks_of_subgroups(subgroups * width, size) / subgroups
             elif kind == "banks":
-                are_shared = self.direction == "load" and (self.space == "local" or self.instruction.has("const"))
+                are_shared = share_places(self.direction, self.space, is_constant=self.instruction.has("const"))
                 are_copied = self.instruction.has("async")
                 found = self.addresses.bank_cycles(width, size, are_shared=are_shared, are_copied=are_copied)
             else:

@@ -29,11 +29,11 @@ class LoopSteps:
     @cached_property
     def stride(self) -> int | None:
         """Bytes from an execution to the next one, where that is mostly the same."""
-        if self._noted.is_regular and (len(self._bases) < 2 or not len(self._steps)):
-            return 0
+        if not len(self._steps):
+            return 0 if self._noted.is_regular else None
         values, counts = np.unique(self._steps, return_counts=True)
-        best = int(np.argmax(counts)) if len(values) else 0
-        return int(values[best]) if len(values) and counts[best] * 2 >= len(self._steps) else None
+        best = int(np.argmax(counts))
+        return int(values[best]) if counts[best] * 2 >= len(self._steps) else None
 
     def steadiness(self, width: int) -> float:
         """Returns the part of executions to which all lanes of a sub-group have moved on by the stride, which has to be

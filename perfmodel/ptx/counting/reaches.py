@@ -15,6 +15,7 @@ from perfmodel.ptx.counting.blocks_alike import bytes_of_blocks
 from perfmodel.ptx.counting.counted_access import CountedAccess
 from perfmodel.ptx.counting.launch import EmulatedLaunch
 from perfmodel.ptx.counting.records import shares_of_records
+from perfmodel.ptx.counting.regions import joined
 
 NEARLY_ALL, CACHED = 0.8, 2**23
 """A block goes everywhere whose ends are so far from each other, of those of all, if these are more bytes apart than
@@ -85,10 +86,8 @@ class Reaches:
         if touched is None or access not in self._shared:
             return None
         beside = [ends for each, ends in self._shared.items() if self._place_of(each) == self._place_of(access)]
-        total, reached = 0, 0
-        for least, most in sorted(beside):
-            total, reached = total + max(most - max(least, reached), 0), max(reached, most)
-        return round(total * self._unseen)
+        starts, ends = np.array(beside).T
+        return round(joined(starts, ends).bytes * self._unseen)
 
     @property
     def _unseen(self) -> float:
@@ -99,15 +98,13 @@ class Reaches:
 
     @cached_property
     def _shared(self) -> dict[CountedAccess, tuple[int, int]]:
-        """The ends of what all emulated blocks touch, by accesses whose strides don't say it, and by which each block
-        touches a good part of that."""
+        """The ends of what all emulated blocks touch, of accesses by which each block touches a good part of that."""
         found = {}
         for access in self.accesses:
             if access.space != "global" or not (ends := self._ends(access)):
                 continue
-            least, most = min(each for each, _ in ends), max(each for _, each in ends)
-            if 0 < LEAST_SHARED * (most - least) * self._unseen < bytes_of_blocks(self.launch, [access]):
-                found[access] = least, most
+            if 0 < LEAST_SHARED * _apart(ends) * self._unseen < bytes_of_blocks(self.launch, [access]):
+                found[access] = _outermost(ends)
         return found
 
     def _place_of(self, access: CountedAccess) -> tuple[object, ...]:
@@ -147,6 +144,12 @@ class Reaches:
         return [found for block in range(blocks) if (found := access.addresses.ends_in(block))]
 
 
+def _outermost(ends: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Returns the first of some ends and the last."""
+    return min(least for least, _ in ends), max(most for _, most in ends)
+
+
 def _apart(ends: Sequence[tuple[int, int]]) -> int:
     """Returns how many bytes lie between the first of some ends and the last."""
-    return max(most for _, most in ends) - min(least for least, _ in ends)
+    least, most = _outermost(ends)
+    return most - least
