@@ -54,7 +54,7 @@ def rooflines(table: pd.DataFrame, devices: Mapping[str, Mapping[str, Any]], lea
         name for name in table if str(name).startswith("f_op_float32_") and not re.search("_index| on ", str(name))
     ]
     operations = sum(table[name] * (2 if "_madd" in str(name) else 1) for name in single) * 32
-    moved = table["f_mem_footprint_global_load_block:64"] + table["f_mem_footprint_global_store_block:64"]
+    moved = table["f_mem_footprint_global_load_brought_block:64"] + table["f_mem_footprint_global_store_block:64"]
     return pd.DataFrame(
         {
             name: of_cases(

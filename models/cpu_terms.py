@@ -131,6 +131,8 @@ TERMS: dict[str, Meaning] = {
     "memory": Meaning("bytes from beyond the last cache"),
     "stored": Meaning("stores that jump from line to line, each of which has to be fetched first"),
     "pages": Meaning("jumps to another page for lines that no second-level cache has, which nothing fetches ahead"),
+    "beside": Meaning("how often a core has as many operations under way as it can, in machine code"),
+    "lines": Meaning("lines from memory that nothing fetches ahead"),
     "jumps": Meaning(
         "loads from memory that nothing fetches ahead, as they go all over it, lane by lane or under masks"
     ),

@@ -35,7 +35,7 @@ LOAD_CYCLES = "f_mem_transactions_global_load_banks:32 * 128 / f_mem_bytes_globa
 LOAD_LINES = "f_mem_transactions_global_load_block:128 * 128 / f_mem_bytes_global_load"
 STORE_LINES = "f_mem_transactions_global_store_block:128 * 128 / f_mem_bytes_global_store"
 # Such as follow from the counts of the model's own features: what sets of addresses have in common is counted for long.
-TOUCHED = "(f_mem_footprint_global_load_block:64 + f_mem_footprint_global_store_block:64)"
+TOUCHED = "(f_mem_footprint_global_load_brought_block:64 + f_mem_footprint_global_store_block:64)"
 GAPS = f"{TOUCHED} / f_mem_bytes_global"
 OFTEN = f"{LOADED} / f_mem_footprint_global_block:32"
 

@@ -87,6 +87,7 @@ CPU_FACTS: Mapping[str, tuple[str, str]] = {
     "l2_bandwidth": ("B", "bytes that come from a core's second cache in a clock"),
     "l1_bytes": ("B", "bytes that a core's first cache holds"),
     "l2_bytes": ("B", "bytes that a core's second cache holds"),
+    "window": ("", "operations that a core has under way at most, of which the first is not done"),
     "op_latency": ("clocks", "from a multiply-add to one that adds to its result"),
     "atomic_latency": ("clocks", "until an atomic is done on a line that a core has to itself"),
     "l2_latency": ("clocks", "until a core's second cache answers"),

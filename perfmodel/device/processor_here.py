@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from perfmodel.device.clock import clock_here
 from perfmodel.device.cpuid import Identified, identified
 from perfmodel.device.cpuinfo import DESCRIPTION, name_here, told_here
 from perfmodel.device.device import slug
@@ -37,8 +38,9 @@ def facts_here(
 ) -> DeviceFacts | None:
     """Returns the facts of this machine's processor; None where the system does not tell its architecture.
 
-    What the system tells has the source ``driver``: cores, caches, the clock that it may reach. All else is the known
-    processor's of that name or, where there is none, its architecture's, with guesses of the device's own facts.
+    What the system tells has the source ``driver``: cores, caches, the clock that it may reach. A clock that it does
+    not tell is found out (`perfmodel.device.clock`). All else is the known processor's of that name or, where there is
+    none, its architecture's, with guesses of the device's own facts.
 
     Args:
         description: of the processors, as Linux gives it.
@@ -55,8 +57,12 @@ def facts_here(
         known = _usual(told)
     here = replace(known, key=slug(told.name), name=told.name)
     here = here.with_facts("driver", units=told.cores, **_caches(system / CACHES, told.processors))
-    reached = _most_hertz(system / "system" / "cpu" / "cpu0" / "cpufreq" / "cpuinfo_max_freq")
-    return here.with_facts("driver", clock=reached) if reached and "clock" in here.guessed() else here
+    if "clock" not in here.guessed():
+        return here
+    if reached := _most_hertz(system / "system" / "cpu" / "cpu0" / "cpufreq" / "cpuinfo_max_freq"):
+        return here.with_facts("driver", clock=reached)
+    found = clock_here() if description == DESCRIPTION else 0.0
+    return here.with_facts("microbenchmark", clock=found) if found else here
 
 
 def facts_called_here(name: str) -> DeviceFacts | None:

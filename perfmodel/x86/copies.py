@@ -11,6 +11,7 @@ from typing import Any
 from perfmodel.x86.counters import step_of, steps_of
 from perfmodel.x86.instructions import Instruction
 from perfmodel.x86.matching import Part, Turn
+from perfmodel.x86.units import is_of_one
 
 VECTOR = 0.5
 """A loop for single work-items has become one over vectors of its iterations where so many of its instructions on
@@ -67,7 +68,9 @@ class Copies:
 
     def _longest(self, head: int) -> int:
         """Returns the bytes of the longest vectors of a loop that has become one over vectors of its iterations; 0 of
-        any other."""
+        any other, such as one with functions of single numbers, whose vectors are the source's own."""
+        if any(is_of_one(each.callee) for block in self.part.flow.own(head) for each in block.instructions):
+            return 0
         code = self._on_vectors(head)
         packed = [each.bytes for each in code if _is_packed(each)]
         return max(packed) if len(packed) > VECTOR * len(code) else 0

@@ -22,7 +22,7 @@ UNITS: Mapping[str, str] = {
     "transfers": "values that go between vectors and other registers",
     "divides": "cycles of the unit that divides and draws roots",
     "whole": "whole-number instructions outside of vectors",
-    "products": "products of whole numbers outside of vectors",
+    "products": "cycles of products and divisions of whole numbers outside of vectors",
     "gathers": "cycles of instructions that gather lanes",
     "masked": "stores of vectors under a mask, eight numbers at a time",
     "atomics": "atomics",
@@ -32,7 +32,7 @@ UNITS: Mapping[str, str] = {
     "calls": "calls of other functions",
 }
 """The units of a core, each with what is counted of it."""
-CYCLES = frozenset(("divides", "gathers", "functions"))
+CYCLES = frozenset(("divides", "products", "gathers", "functions"))
 """The units whose operations differ, so that cycles are counted of them: those of one core of 2020."""
 _MASKED = re.compile(r"vp?maskmov(ps|pd|d|q)")
 _GATHERS = re.compile(r"vp?(gather|scatter)(d|q)(ps|pd|d|q)")
@@ -40,8 +40,10 @@ GATHERED = 1.5
 """Cycles for each lane that is gathered; AVX-512 gathers two in that time."""
 _WIDE_DIVISIONS = {"vdivps": 3.4, "vdivss": 3.4, "vdivpd": 4.3, "vdivsd": 4.3}
 _ROOTS = {"vsqrtps": 4.8, "vsqrtss": 4.8, "vsqrtpd": 8.2, "vsqrtsd": 8.2}
-_DIVIDES = {**_WIDE_DIVISIONS, **_ROOTS, "div": 6.0, "idiv": 6.0}
+_DIVIDES = {**_WIDE_DIVISIONS, **_ROOTS}
 """Cycles between two of them; vectors of 512 bits take twice as long."""
+_WHOLE_DIVISIONS = {"div": 6.0, "idiv": 6.0}
+"""Cycles between two divisions of whole numbers outside of vectors, of which products take one."""
 _SHUFFLES = re.compile(
     "vinsert|vextract|vperm|vp?shuf|vp?unpck|vp?broadcast|vpack|vpmov[sz]x|v?palign|valign|vmovlh|vmovhl|vps[lr]ldq"
     "|vp?compress|vp?expand"
@@ -56,7 +58,7 @@ OF_AVX512 = "z"
 _FUNCTIONS = {
     "exp": 12, "exp2": 28, "exp10": 31, "expm1": 36, "log": 13, "log2": 27, "log10": 29, "log1p": 40, "sin": 18,
     "cos": 26, "sincos": 35, "sinpi": 10, "cospi": 9, "tan": 35, "sinh": 17, "cosh": 13, "tanh": 31, "pow": 88,
-    "pown": 88, "powr": 88, "idiv": 30, "irem": 34, "udiv": 30, "urem": 34, "asin": 14, "acos": 13, "atan": 12,
+    "pown": 17, "powr": 88, "idiv": 30, "irem": 34, "udiv": 30, "urem": 34, "asin": 14, "acos": 13, "atan": 12,
     "atan2": 22, "erf": 20, "cbrt": 33, "hypot": 8, "sqrt": 5, "rsqrt": 8,
 }  # fmt: skip
 """Cycles from one call to the next, of a vector of eight lanes in single precision: roughly those of a Zen 3, in loops
@@ -65,7 +67,7 @@ _NATIVE = {
     "exp": 8, "exp2": 8, "exp10": 9, "log": 10, "log2": 12, "log10": 12, "sin": 20, "cos": 20, "tan": 33, "powr": 26,
 }  # fmt: skip
 """The same of ``native_`` functions."""
-_DOUBLE = {"exp2": 12, "sin": 12, "pow": 36, "pown": 36, "powr": 36}
+_DOUBLE = {"exp2": 12, "sin": 12, "pow": 36, "pown": 9, "powr": 36}
 """The same of functions of doubles that take another part of what vectors of floats take, for as many bytes."""
 PER_CYCLE = 2.0
 """A function counts so many for each cycle of a Zen 3 that those above say; one of vectors of 512 bits that those below
@@ -73,7 +75,7 @@ lack counts one."""
 _WIDE_FLOATS = {
     "exp": 30, "exp2": 24, "exp10": 32, "expm1": 54, "log": 37, "log2": 43, "log10": 45, "log1p": 59, "sin": 58,
     "cos": 62, "sincos": 75, "tan": 127, "asin": 43, "acos": 44, "atan": 45, "atan2": 95, "sinh": 46, "cosh": 37,
-    "tanh": 48, "erf": 94, "cbrt": 49, "hypot": 22, "pow": 102, "powr": 84, "pown": 165, "rsqrt": 20,
+    "tanh": 48, "erf": 94, "cbrt": 49, "hypot": 22, "pow": 102, "powr": 84, "pown": 35, "rsqrt": 20,
 }  # fmt: skip
 _WIDE_NATIVE = {
     "exp": 22, "exp2": 15, "exp10": 18, "log": 22, "log2": 22, "log10": 22, "sin": 49, "cos": 56, "tan": 90, "powr": 52,
@@ -81,11 +83,11 @@ _WIDE_NATIVE = {
 _WIDE_DOUBLES = {
     "exp": 32, "exp2": 22, "exp10": 31, "expm1": 59, "log": 55, "log2": 54, "log10": 58, "log1p": 64, "sin": 73,
     "cos": 68, "sincos": 93, "tan": 64, "asin": 57, "acos": 59, "atan": 47, "atan2": 94, "sinh": 94, "cosh": 42,
-    "tanh": 125, "erf": 82, "cbrt": 57, "hypot": 22, "pow": 105, "powr": 105, "pown": 155, "rsqrt": 19,
+    "tanh": 125, "erf": 82, "cbrt": 57, "hypot": 22, "pow": 105, "powr": 105, "pown": 22, "rsqrt": 19,
 }  # fmt: skip
 """The same of vectors of 512 bits, on a Xeon, a Zen 4 and a Zen 5, whose times say nearly the same
-(`benchmarks.function_cycles`). Those of ``sincos``, which that has not, and of ``pown``, whose exponents are all 3
-there, are what a few kernels took on a Zen 5."""
+(`benchmarks.function_cycles`). Those of ``sincos``, which that has not, are what a few kernels took on a Zen 5. Those
+of ``pown`` are for exponents below 8, which nearly all kernels ask for; larger ones take several times as long."""
 _USUAL_FUNCTION = 25
 _OF_TWO = frozenset(("pow", "pown", "powr", "atan2", "hypot", "fmod", "idiv", "irem", "udiv", "urem"))
 
@@ -130,6 +132,8 @@ def _add(each: Instruction, found: defaultdict[str, float]) -> None:
         found["shuffles"] += name.startswith(("vpextr", "vpinsr"))
     elif name.startswith(("vmov", "mov")):
         _add_move(each, found)
+    elif name in _WHOLE_DIVISIONS:
+        found["products"] += _WHOLE_DIVISIONS[name]
     elif not is_vector:
         found["products" if name.startswith(("imul", "mul")) else "whole"] += 1
     elif _SHUFFLES.match(name):
@@ -186,6 +190,12 @@ def arguments_of(callee: str) -> int:
     """Returns how many vectors a function of vectors takes; 1 for any other function."""
     calculated = _CALCULATED.match(callee)
     return 2 if calculated is not None and calculated["name"] in _OF_TWO else 1
+
+
+def is_of_one(callee: str) -> bool:
+    """Returns whether a function of vectors takes single numbers."""
+    calculated = _CALCULATED.match(callee)
+    return calculated is not None and calculated["lanes"] == "1"
 
 
 def _bytes(letters: str) -> int:

@@ -10,6 +10,7 @@ from perfmodel.kernels.arguments import Array, Scalar
 from perfmodel.kernels.driver_code import TARGET, driver_code
 from perfmodel.kernels.opencl_program import OpenCLProgram
 from perfmodel.x86.object_code import Binaries, Functions
+from perfmodel.x86.units import function_cycles
 from tests.x86.core_kernels import PRODUCT, core, kernel, lanes, needs_driver
 
 pytestmark = needs_driver
@@ -159,3 +160,29 @@ def test_chains_that_go_on_around_a_short_loop_are_waited_for_in_it() -> None:
     texts = (text.format(begin="", end=""), text.format(begin="s = b[k];", end="a[i + 64 * k] = s;"))
     on, anew = (core("waits", kernel(each, local=lanes(), items=lanes())) for each in texts)
     assert on > 2 * anew
+
+
+RECORDS = """__local double3 t[64];
+size_t i = get_global_id(0), own = get_local_id(0);
+t[own] = (double3)(b[i], b[i + 1], b[i + 2]);
+barrier(CLK_LOCAL_MEM_FENCE);
+double3 at = t[own], sum = 0;
+for (int j = 0; j < n; j++) {
+    double3 way = t[j] - at;
+    sum += way * rsqrt(dot(way, way) + 1.0);
+}
+a[i] = sum.x + sum.y + sum.z;"""
+
+
+@needs_driver
+def test_a_loop_over_records_with_functions_of_single_numbers_goes_one_by_one() -> None:
+    """The records are as long as vectors are, and so is the counter's step."""
+    roots = core("functions", kernel(RECORDS))
+    assert roots >= 4096 * 64 * function_cycles("__ocl_svml_z0_rsqrt8") / 8
+
+
+@needs_driver
+def test_remainders_of_64_bits_are_taken_one_after_the_other() -> None:
+    """No processor has an instruction that divides vectors of them."""
+    found = core("products", kernel("size_t i = get_global_id(0); a[i] = (i * 77) % (size_t)(n + get_local_id(0));"))
+    assert 6 * 4096 <= found <= 9 * 4096
