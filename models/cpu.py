@@ -26,6 +26,10 @@ RUN_OUT = 6.5
 average of those that jump; chosen by other people's kernels on a Zen 5, as the families of the measurement set say it
 only roughly: twice or half of it hardly changes their errors."""
 
+MIXED = 1.5
+"""A sampler that mixes the pixels around a place takes so many times the time of a pixel longer, on a Zen 5; no family
+of the measurement set has such."""
+
 PAGE, PAGES = 4096, 64
 """Bytes of a page, and the pages that a core's first table of addresses holds."""
 
@@ -198,7 +202,9 @@ beside   = (f_core_slots + f_core_functions) / ${{window=512}}
 lines    = {jumped(last)} + f_mem_missed_waits_keeps:{last}_{width}
 jumps    = (1 - known) * (p_jump * {jumped(last)} + p_apart * f_mem_missed_waits_keeps:{last}_{width})
            + known * {RUN_OUT} * p_jump * lines * beside / max(lines + beside, 1)
-alone    = (1 - known) * p_atomic * f_mem_access_global_atomic + p_pixel * counted * f_mem_access_global_load_tag:image
+alone    = (1 - known) * p_atomic * f_mem_access_global_atomic
+           + p_pixel * (counted * f_mem_access_global_load_tag:image
+                        + {MIXED} * f_mem_access_global_load_tag:filtered)
 launch + alone + overlap(core, second + last + memory + stored + pages + jumps, p_overlap)
 """
 

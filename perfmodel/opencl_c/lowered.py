@@ -236,6 +236,7 @@ class Access:
         alignment: bytes that the address must be a multiple of.
         text: as it stands in the source, for people.
         is_kept: whether it loads a vector only to store it again with other components changed.
+        is_filtered: whether it mixes the pixels around a place of an image.
     """
 
     number: int
@@ -247,6 +248,7 @@ class Access:
     text: str
     place: Place
     is_kept: bool = False
+    is_filtered: bool = False
 
     @property
     def bytes(self) -> int:

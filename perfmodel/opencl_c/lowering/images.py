@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perfmodel.basics.errors import SourceError
+from perfmodel.basics.image_sampling import LINEAR
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.builder import Emission
@@ -41,6 +42,7 @@ class Images:
             self.out.emit(low.WriteImage(pointer, value, access, coordinates))
             return low.Constant(INT, 0)
         access = self.places.access("load", place, text)
+        access.is_filtered = isinstance(sampler, low.Constant) and bool(int(sampler.value) & LINEAR)
         return low.ReadImage(type=type_, pointer=pointer, access=access, sampler=sampler, coordinates=coordinates)
 
     def register(self, image: syn.Expression) -> low.Register:
