@@ -66,7 +66,12 @@ def test_images_and_tables_have_tags(kernel: pm.Kernel, name: str) -> None:
 @pytest.mark.parametrize(("flags", "mixed"), [("CLK_FILTER_LINEAR", 3), ("CLK_FILTER_NEAREST", 0)])
 def test_pixels_that_a_sampler_mixes_are_told(flags: str, mixed: int) -> None:
     source = SOURCE.replace("CLK_FILTER_NEAREST", flags).replace("(int2)(x + u, y)", "(float2)(x + u, y)", 1)
-    arguments = {"photo": "image:rgba:unorm8:n:n", "out": "image:rgba:float32:n:n", "given": 4, "a": "n"}
+    arguments: dict[str, int | str] = {
+        "photo": "image:rgba:unorm8:n:n",
+        "out": "image:rgba:float32:n:n",
+        "given": 4,
+        "a": "n",
+    }
     found = pm.Kernel.from_opencl(source, "k", ("n", "n"), (16, 4), arguments, n=N)
     assert pm.feature(f"{LOADS}_tag:filtered").eval(found) == mixed * N * N
     assert pm.feature(f"{LOADS}_tag:image").eval(found) == 3 * N * N
