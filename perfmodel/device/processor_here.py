@@ -39,8 +39,8 @@ def facts_here(
     """Returns the facts of this machine's processor; None where the system does not tell its architecture.
 
     What the system tells has the source ``driver``: cores, caches, the clock that it may reach. A clock that it does
-    not tell is found out (`perfmodel.device.clock`). All else is the known processor's of that name or, where there is
-    none, its architecture's, with guesses of the device's own facts.
+    not tell of this machine itself is found out (`perfmodel.device.clock`). All else is the known processor's of that
+    name or, where there is none, its architecture's, with guesses of the device's own facts.
 
     Args:
         description: of the processors, as Linux gives it.

@@ -42,8 +42,8 @@ _WIDE_DIVISIONS = {"vdivps": 3.4, "vdivss": 3.4, "vdivpd": 4.3, "vdivsd": 4.3}
 _ROOTS = {"vsqrtps": 4.8, "vsqrtss": 4.8, "vsqrtpd": 8.2, "vsqrtsd": 8.2}
 _DIVIDES = {**_WIDE_DIVISIONS, **_ROOTS}
 """Cycles between two of them; vectors of 512 bits take twice as long."""
-_WHOLE_DIVISIONS = {"div": 6.0, "idiv": 6.0}
-"""Cycles between two divisions of whole numbers outside of vectors, of which products take one."""
+_WHOLE_DIVISIONS, DIVIDED_IN = ("div", "idiv"), 6.0
+"""Divisions of whole numbers outside of vectors, and the cycles between two of them; between two products it is one."""
 _SHUFFLES = re.compile(
     "vinsert|vextract|vperm|vp?shuf|vp?unpck|vp?broadcast|vpack|vpmov[sz]x|v?palign|valign|vmovlh|vmovhl|vps[lr]ldq"
     "|vp?compress|vp?expand"
@@ -133,7 +133,7 @@ def _add(each: Instruction, found: defaultdict[str, float]) -> None:
     elif name.startswith(("vmov", "mov")):
         _add_move(each, found)
     elif name in _WHOLE_DIVISIONS:
-        found["products"] += _WHOLE_DIVISIONS[name]
+        found["products"] += DIVIDED_IN
     elif not is_vector:
         found["products" if name.startswith(("imul", "mul")) else "whole"] += 1
     elif _SHUFFLES.match(name):

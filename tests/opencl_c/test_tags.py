@@ -22,6 +22,12 @@ __kernel void k(__read_only image2d_t photo, __write_only image2d_t out, __const
     write_imagef(out, (int2)(x, y), total + given[x % 2] + a[x] * a[y]);
 }
 """
+ARGUMENTS: dict[str, int | str] = {
+    "photo": "image:rgba:unorm8:n:n",
+    "out": "image:rgba:float32:n:n",
+    "given": 4,
+    "a": "n",
+}
 LOADS, STORES = "f_mem_access_global_load", "f_mem_access_global_store"
 
 # Of each work-item: pixels, numbers of a table of the program, one of a table that is given, two of an array.
@@ -48,13 +54,7 @@ COUNTS = {
 
 @pytest.fixture(scope="module")
 def kernel() -> pm.Kernel:
-    arguments: dict[str, int | str] = {
-        "photo": "image:rgba:unorm8:n:n",
-        "out": "image:rgba:float32:n:n",
-        "given": 4,
-        "a": "n",
-    }
-    return pm.Kernel.from_opencl(SOURCE, "k", ("n", "n"), (16, 4), arguments, n=N)
+    return pm.Kernel.from_opencl(SOURCE, "k", ("n", "n"), (16, 4), ARGUMENTS, n=N)
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -66,12 +66,6 @@ def test_images_and_tables_have_tags(kernel: pm.Kernel, name: str) -> None:
 @pytest.mark.parametrize(("flags", "mixed"), [("CLK_FILTER_LINEAR", 3), ("CLK_FILTER_NEAREST", 0)])
 def test_pixels_that_a_sampler_mixes_are_told(flags: str, mixed: int) -> None:
     source = SOURCE.replace("CLK_FILTER_NEAREST", flags).replace("(int2)(x + u, y)", "(float2)(x + u, y)", 1)
-    arguments: dict[str, int | str] = {
-        "photo": "image:rgba:unorm8:n:n",
-        "out": "image:rgba:float32:n:n",
-        "given": 4,
-        "a": "n",
-    }
-    found = pm.Kernel.from_opencl(source, "k", ("n", "n"), (16, 4), arguments, n=N)
+    found = pm.Kernel.from_opencl(source, "k", ("n", "n"), (16, 4), ARGUMENTS, n=N)
     assert pm.feature(f"{LOADS}_tag:filtered").eval(found) == mixed * N * N
     assert pm.feature(f"{LOADS}_tag:image").eval(found) == 3 * N * N

@@ -174,14 +174,12 @@ for (int j = 0; j < n; j++) {
 a[i] = sum.x + sum.y + sum.z;"""
 
 
-@needs_driver
 def test_a_loop_over_records_with_functions_of_single_numbers_goes_one_by_one() -> None:
     """The records are as long as vectors are, and so is the counter's step."""
     roots = core("functions", kernel(RECORDS))
     assert roots >= 4096 * 64 * function_cycles("__ocl_svml_z0_rsqrt8") / 8
 
 
-@needs_driver
 def test_remainders_of_64_bits_are_taken_one_after_the_other() -> None:
     """No processor has an instruction that divides vectors of them."""
     found = core("products", kernel("size_t i = get_global_id(0); a[i] = (i * 77) % (size_t)(n + get_local_id(0));"))

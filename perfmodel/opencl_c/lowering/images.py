@@ -41,8 +41,8 @@ class Images:
             access = self.places.access("store", place, text)
             self.out.emit(low.WriteImage(pointer, value, access, coordinates))
             return low.Constant(INT, 0)
-        access = self.places.access("load", place, text)
-        access.is_filtered = isinstance(sampler, low.Constant) and bool(int(sampler.value) & LINEAR)
+        is_filtered = isinstance(sampler, low.Constant) and bool(int(sampler.value) & LINEAR)
+        access = self.places.access("load", place, text, is_filtered=is_filtered)
         return low.ReadImage(type=type_, pointer=pointer, access=access, sampler=sampler, coordinates=coordinates)
 
     def register(self, image: syn.Expression) -> low.Register:

@@ -71,7 +71,9 @@ class LvalueEmitter:
         pointer = self.out.held(target.pointer, "_address")
         return InMemory(pointer, target.type, target.alignment, target.components)
 
-    def access(self, direction: str, place: InMemory, text: str, is_kept: bool = False) -> low.Access:
+    def access(
+        self, direction: str, place: InMemory, text: str, is_kept: bool = False, is_filtered: bool = False
+    ) -> low.Access:
         space = space_of(place.pointer)
         if space == "generic":
             raise SourceError(
@@ -88,6 +90,7 @@ class LvalueEmitter:
             text=text,
             place=self.out.place,
             is_kept=is_kept,
+            is_filtered=is_filtered,
         )
         self.out.accesses.append(found)
         return found
