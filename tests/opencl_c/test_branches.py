@@ -235,7 +235,7 @@ DATA_DECIDE = frozenset(
     for file, kernel in (
         *((name, name) for name in ("bitonic_sort", "commas", "early_returns", "falling_through", "floyd_warshall")),
         *((name, name) for name in ("histogram", "interpreter", "life", "mandelbrot", "spmv", "unrolled")),
-        *(("do_while", "collatz"), ("jumps", "jumps"), ("atomics_2", "atomics_2")),
+        *(("do_while", "collatz"), ("jumps", "jumps"), ("jumps_back", "jumps_back"), ("atomics_2", "atomics_2")),
         ("private_arrays", "medians"),
     )
 )

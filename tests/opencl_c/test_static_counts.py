@@ -27,7 +27,7 @@ DECIDED_BY_DATA = frozenset(
         *("bitonic_sort-bitonic_sort", "commas-commas", "do_while-collatz", "early_returns-early_returns"),
         *("falling_through-falling_through", "floyd_warshall-floyd_warshall", "histogram-histogram"),
         *("interpreter-interpreter", "life-life", "mandelbrot-mandelbrot", "private_arrays-medians", "spmv-spmv"),
-        *("unrolled-unrolled", "jumps-jumps", "atomics_2-atomics_2"),
+        *("unrolled-unrolled", "jumps-jumps", "jumps_back-jumps_back", "atomics_2-atomics_2"),
     }
 )
 """Launches that need statistics."""

@@ -21,6 +21,19 @@ doubles itself by calls."""
 Storage: TypeAlias = low.Register | low.MemoryObject
 
 
+@dataclass(frozen=True)
+class Target:
+    """A target is a label of the source.
+
+    Attributes:
+        leaves: the scope that a jump to it leaves.
+        sets: what a jump sets, for who tests it behind that scope: registers, each with its value.
+    """
+
+    leaves: str
+    sets: tuple[tuple[low.Register, int], ...] = ()
+
+
 @dataclass
 class Frame:
     """A frame is one inlined call: where `return`, `break`, `continue` and `goto` lead to, what the variables are."""
@@ -31,7 +44,7 @@ class Frame:
     result: Storage | None
     breaks: list[str] = field(default_factory=list)
     continues: list[str] = field(default_factory=list)
-    labels: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, Target] = field(default_factory=dict)
 
 
 class Emission:

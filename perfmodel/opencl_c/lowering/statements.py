@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from perfmodel.basics.errors import KernelError, SourceError, nearest
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
-from perfmodel.opencl_c.lowering.builder import Emission, Frame, Storage
+from perfmodel.opencl_c import visitor
+from perfmodel.opencl_c.lowering.builder import Emission, Frame, Storage, Target
 from perfmodel.opencl_c.lowering.builtin_calls import BuiltinCalls
 from perfmodel.opencl_c.lowering.expression_traits import has_effects, is_void
 from perfmodel.opencl_c.lowering.expressions import Expressions
@@ -119,32 +120,56 @@ class Lowering:
     # --- statements
 
     def statements(self, statements: Sequence[syn.Statement]) -> None:
-        labels = [at for at, statement in enumerate(statements) if isinstance(statement, syn.Label)]
+        labels = [(at, statement) for at, statement in enumerate(statements) if isinstance(statement, syn.Label)]
         if labels:
-            label = statements[labels[-1]]
-            assert isinstance(label, syn.Label)
-            before = self.labelled(statements[: labels[-1]], label)
+            behind = statements[labels[-1][0] + 1 :]
+            repeated = next(((at, label) for at, label in labels if _jump_to(label, behind)), None)
+            at, label = repeated or labels[-1]
+            end = Target(self.out.label(label.name))
+            before = self.labelled({label.name: end}, end.leaves, partial(self.statements, statements[:at]))
             self.out.flush()
             self.out.body.extend(before)
-            statements = statements[labels[-1] + 1 :]
+            statements = statements[at + 1 :]
+            if repeated:
+                self.repeat(label, statements)
+                return
         for statement in statements:
             if self.out.is_dead:
                 return
             self.statement(statement)
 
-    def labelled(self, statements: Sequence[syn.Statement], label: syn.Label) -> tuple[low.Statement, ...]:
-        """Returns what stands before a label, in a scope that jumps to the label leave."""
-        end = self.out.frame.labels[label.name] = self.out.label(label.name)
-        found = self.out.scoped(end, lambda: self.statements(statements))
-        del self.out.frame.labels[label.name]
+    def labelled(
+        self, targets: Mapping[str, Target], leaves: str, fill: Callable[[], object]
+    ) -> tuple[low.Statement, ...]:
+        """Returns what a function emits that may jump to some labels, in a scope that these jumps leave."""
+        labels = self.out.frame.labels
+        self.out.frame.labels = {**labels, **targets}
+        found = self.out.scoped(leaves, fill)
+        self.out.frame.labels = labels
         return found
 
+    def repeat(self, label: syn.Label, statements: Sequence[syn.Statement]) -> None:
+        """Lowers what stands behind a label to which it jumps back: a loop, which is left at its end."""
+
+        def iteration(leaves: str) -> None:
+            def fill() -> None:
+                self.statements(statements)
+                if not self.out.is_dead:
+                    self.out.leave(leaves)
+
+            again = Target(self.out.label(label.name))
+            self.out.body.extend(self.labelled({label.name: again}, again.leaves, fill))
+
+        self.out.loop(f"loop_{label.place.line}", lambda: low.Constant(BOOL, 1), iteration, lambda: None, label.place)
+
     def goto(self, goto: syn.Goto) -> None:
-        label = self.out.frame.labels.get(goto.name)
-        if label is None:
-            reason = f"goto {goto.name} leads back or into a block, which perfmodel does not support; use a loop"
+        target = self.out.frame.labels.get(goto.name)
+        if target is None:
+            reason = f"goto {goto.name} leads into a block, which perfmodel does not support; use a condition"
             raise SourceError(reason, *goto.place)
-        self.out.leave(label)
+        for register, value in target.sets:
+            self.out.assign(register, low.Constant(BOOL, value))
+        self.out.leave(target.leaves)
 
     def statement(self, statement: syn.Statement) -> None:
         self.out.place = statement.place
@@ -247,21 +272,28 @@ class Lowering:
         )
 
     def switch(self, switch: syn.Switch) -> None:
-        """Lowers cases in order: each has who comes to it by its value, or falls through from the one before."""
+        """Lowers cases in order: each has who comes to it by its value, or falls through from the one before.
+
+        What stands behind a label to which other cases jump has who jumps there instead of a value.
+        """
         value = self.out.held(self.expressions.value(switch.value), "_switch")
         label = self.out.label("switch")
         self.out.frame.breaks.append(label)
 
         def fill() -> None:
             falls: low.Register | None = None
-            for case in switch.cases:
-                condition = self.matches(value, case, switch)
-                if falls is not None:
-                    condition = low.Binary(BOOL, "|", low.Read(BOOL, falls), condition)
-                here = self.out.register("_case", BOOL)
-                self.out.assign(here, condition)
+            parts = [part for case in switch.cases for part in _parts(case)]
+            jumped = {label: self.out.register(f"_{label}", BOOL) for _, label, _ in parts if label}
+            for register in jumped.values():
+                self.out.assign(register, low.Constant(BOOL, 0))
+            for case, name, statements in parts:
+                comes: list[low.Expression] = [] if falls is None else [low.Read(BOOL, falls)]
+                comes.append(low.Read(BOOL, jumped.pop(name)) if name else self.matches(value, case, switch))
+                here, end = self.out.register("_case", BOOL), self.out.label("case")
+                self.out.assign(here, joined("|", comes))
                 number, place = self.out.branch(), self.out.place
-                body = self.out.nested(partial(self.statements, case.body))
+                targets = {label: Target(end, ((register, 1), (here, 0))) for label, register in jumped.items()}
+                body = self.labelled(targets, end, partial(self.statements, statements))
                 if body:
                     self.out.structured(low.If(number=number, condition=here, then=body, otherwise=(), place=place))
                 falls = None if body and isinstance(body[-1], low.Leave) else here
@@ -343,3 +375,22 @@ class Lowering:
         else:
             self.out.body.extend(body)
         return result
+
+
+def _parts(case: syn.Case) -> Iterator[tuple[syn.Case, str, tuple[syn.Statement, ...]]]:
+    """Iterates over what stands between the labels of a case, each with the label before it; the first has none.
+
+    A label to which what stands behind it jumps back is no such: that is a loop.
+    """
+    name, first = "", 0
+    for at, statement in enumerate(case.body):
+        if isinstance(statement, syn.Label) and not _jump_to(statement, case.body[at + 1 :]):
+            yield case, name, case.body[first:at]
+            name, first = statement.name, at + 1
+    yield case, name, case.body[first:]
+
+
+def _jump_to(label: syn.Label, statements: Iterable[syn.Statement]) -> bool:
+    """Returns whether some statements jump to a label."""
+    nodes = (node for statement in statements for node in visitor.walk(statement))
+    return any(isinstance(node, syn.Goto) and node.name == label.name for node in nodes)
