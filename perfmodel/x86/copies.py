@@ -17,9 +17,10 @@ VECTOR = 0.5
 """A loop for single work-items has become one over vectors of its iterations where so many of its instructions on
 registers of vectors have several numbers in them. What such a loop leaves may be done by another one, over shorter
 vectors."""
-UNSHARED, NEARLY = 0.6, 0.75
+UNSHARED, TOLD, NEARLY = 0.6, 0.4, 0.75
 """A loop does so many iterations at once if more than this part of its instructions are there that often, or nearly:
-iterations share the others, such as loads of what lies side by side."""
+iterations share the others, such as loads of what lies side by side. Fewer are enough where its counter goes on by
+exactly so many."""
 MOST_COPIES = 64
 _LONG = ("pd", "q")
 """Endings of instructions on vectors of 64-bit numbers."""
@@ -123,4 +124,8 @@ def _copies(step: int, counts: Sequence[int]) -> int:
     votes = Counter(gcd(step, count) for count in counts)
     told = max(votes, key=lambda n: (votes[n], -n), default=1)
     more = (n for n in range(min(step, MOST_COPIES), told, -1) if step % n == 0)
-    return next((n for n in more if sum(count >= NEARLY * n for count in counts) > UNSHARED * len(counts)), told)
+
+    def is_enough(n: int) -> bool:
+        return sum(count >= NEARLY * n for count in counts) > (TOLD if n == step else UNSHARED) * len(counts)
+
+    return next(filter(is_enough, more), told)

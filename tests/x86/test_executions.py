@@ -46,6 +46,32 @@ def test_iterations_that_share_loads_are_counted_whatever_is_unrolled(copies: in
     assert several == pytest.approx(one, rel=0.1)
 
 
+@pytest.mark.parametrize("copies", [2, 4, 8])
+def test_iterations_that_share_most_of_what_moves_them_are_counted_whatever_is_unrolled(copies: int) -> None:
+    """Half of the instructions are there once for several iterations: those that put lanes and masks together."""
+    text = """size_t own = get_global_id(0); float energy = 0; float3 force = 0;
+    __global const float3 *bodies = (__global const float3 *)b;
+    #pragma unroll {copies}
+    for (int j = 0; j < 1024; j++) {{
+        float x = bodies[j].x - bodies[own].x;
+        float y = bodies[j].y - bodies[own].y;
+        float z = bodies[j].z - bodies[own].z;
+        if (x > 16) x -= 32; else if (x < -16) x += 32;
+        if (y > 16) y -= 32; else if (y < -16) y += 32;
+        if (z > 16) z -= 32; else if (z < -16) z += 32;
+        float square = x * x + y * y + z * z;
+        if (square < 6.25f && j != own) {{
+            float sixth = square * square * square;
+            force += (float3)(x, y, z) * (24 * (2 / (sixth * sixth * square) - 1 / (sixth * square)));
+            energy += 4 * (1 / (sixth * sixth) - 1 / sixth);
+        }}
+    }}
+    a[own] = energy;
+    vstore3(force, own, a + 4096);"""
+    one, several = (core("floats", kernel(text.format(copies=each))) for each in (1, copies))
+    assert several == pytest.approx(one, rel=0.1)
+
+
 def test_parts_of_a_loop_inside_and_outside_of_an_image_are_executed_as_often_as_its_iterations() -> None:
     text = """size_t row = get_global_id(0), i = get_global_id(1); __local float w[16][16];
     size_t y = get_local_id(0), x = get_local_id(1); int m = n / 7;
