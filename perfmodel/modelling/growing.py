@@ -96,11 +96,13 @@ class Point:
 
 
 def growth(here: Point, name: str, at: Callable[[int], Point]) -> Growth | None:
-    """Returns how a time grows with a size; None where it can't be doubled or counted.
+    """Returns how a time grows with a size; None where it can't be doubled or counted, or is no positive number.
 
     Args:
         at: gives the prediction at another value of the size, or raises PerfmodelError.
     """
+    if here.value < 1:
+        return None
     above = _while_possible(at, [here.value * 2**k for k in range(1, DOUBLINGS + 1)])
     if not above or not (above[0].seconds > 0 and here.seconds > 0):
         return None

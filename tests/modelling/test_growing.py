@@ -68,6 +68,11 @@ def test_sizes_that_are_not_possible_are_left_out() -> None:
     assert found.law.start is None  # nothing smaller than 256 can be looked at
 
 
+@pytest.mark.parametrize("value", [-4, 0])
+def test_what_is_no_positive_number_does_not_grow(value: int) -> None:
+    assert grown({"launch": (3e-6, 0.0), "products": (1e-7, 2.0)}, value) is None
+
+
 def test_the_words_for_another_limit() -> None:
     found = grown({"launch": (3e-6, 0.0), "waits": (1e-8, 1.0)}, 250)
     assert found is not None
