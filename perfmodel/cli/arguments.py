@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfmodel.basics import json_values
@@ -57,3 +57,11 @@ def check_dtype(array: Array, said: ArrayContents, kernel: str) -> None:
             f"--arg {array.name} is an array of {said.dtype}, but argument {array.name!r} of kernel {kernel!r} is one "
             f"of {array.dtype}; write that"
         )
+
+
+def check_launch(path: str, options: Mapping[str, str | None], what: str) -> None:
+    """Refuses a launch without all its options, each of them with an example."""
+    missing = [example for example, given in options.items() if not given]
+    if missing:
+        names = " and ".join(example.partition(" ")[0] for example in missing)
+        raise KernelError(f"{path} needs {names}; write {what} by axis, as {' '.join(missing)}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.cli.arguments import array_said, by_value, check_dtype, no_such_argument, pairs
+from perfmodel.cli.arguments import array_said, by_value, check_dtype, check_launch, no_such_argument, pairs
 from perfmodel.kernels.arguments import Array, Struct
 from perfmodel.kernels.array_contents import number_said
 from perfmodel.kernels.cuda_file import cuda_kernel, cuda_text, ptx_kernel
@@ -54,9 +54,8 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     name = named or parsed.kernel
     is_ptx = path.endswith(".ptx")
     source = ptx_kernel(Path(path), name) if is_ptx else cuda_kernel(Path(path), name, parsed.option, parsed.include)
-    for option, given in (("--grid", parsed.grid), ("--block", parsed.block_size)):
-        if not given:
-            raise KernelError(f"{path} needs {option}; write blocks and threads by axis, as --grid '(n+255)/256'")
+    launch = {"--grid '(n+255)/256'": parsed.grid, "--block 256": parsed.block_size}
+    check_launch(path, launch, "blocks and threads")
     texts = pairs(parsed.arg, "--arg")
     names = [each.name for each in source.declared]
     numbers = {name: _number_or_text(text) for name, text in texts.items() if name in source.words}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-HINTS = (
-    (r"give it as (\w+)=…(?: \(--arg \w+=…\))?", r"give it by --arg \1=…"),
+HINTS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"give it as (\w+)=… \(--arg \w+=…\)", r"give it by --arg \1=…"),
+    (r"give (it|them) as ((?:\w+=…(?:, )?)+)", lambda found: f"give {found[1]} by {_as_options(found[2])}"),
     (r"give its value, as (\w+)=…", r"give its value by --arg \1=…"),
     (r"give data of your own by kernel\.as_observed\(arrays\), or --arg", r"give data of your own by --arg"),
     (r"\(kernel\.with_budget\(10\), --effort 10\)", r"(--effort 10)"),
-    (r"give it in args, as \{'(\w+)': …\}", r"give it by --arg \1=…"),
+    (r"give (it|them) in args, as \{([^{}]*)\}", lambda found: f"give {found[1]} by {_as_options(found[2])}"),
+    (r"(has \d+ kernels \(.*\)); name one$", r"\1; name one by --kernel"),
     (r"is given by features=\{…\} or its file \(--load FILE\)", r"is given by --load FILE"),
     (r"that Calibration\.save wrote", r"that calibrate wrote"),
     (r", or predict it by kernel\.as_emulated\(\)", r""),
@@ -26,6 +29,11 @@ LISTS = (
 """Lists of names in messages."""
 LONGEST_LIST = 150
 """Characters; a longer list is cut, and left out where a name is suggested."""
+
+
+def _as_options(words: str) -> str:
+    """Returns what Python is given, ``'x': …, 'y': …`` or ``x=…, y=…``, as options, ``--arg x=… --arg y=…``."""
+    return " ".join(f"--arg {name}=…" for name in re.findall(r"\w+", words))
 
 
 def on_command_line(message: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from perfmodel.basics.errors import KernelError
-from perfmodel.cli.arguments import array_said, by_value, check_dtype, no_such_argument, pairs
+from perfmodel.cli.arguments import array_said, by_value, check_dtype, check_launch, no_such_argument, pairs
 from perfmodel.kernels.arguments import Array, scalars_of
 from perfmodel.kernels.arguments import Image as ImageArgument
 from perfmodel.kernels.array_contents import ArrayContents, number_said
@@ -50,9 +50,8 @@ def source_kernel(path: str, parsed: argparse.Namespace, shared: bool = False) -
     text, file = read_source(Path(path), parsed.include)
     name = named or parsed.kernel or _only_kernel(text, file, parsed.option)
     lowered = kernel_of(text, name, parsed.option)
-    for option, given in (("--global", parsed.global_size), ("--local", parsed.local_size)):
-        if not given:
-            raise KernelError(f"{path} needs {option}; write the work-items by axis, as {option} 1024,1024")
+    launch = {"--global 1024,1024": parsed.global_size, "--local 16,16": parsed.local_size}
+    check_launch(path, launch, "the work-items")
     types = {parameter.name: parameter.type for parameter in lowered.parameters}
     arrays: dict[str, ArrayContents] = {}
     extents: dict[str, int | str] = {}

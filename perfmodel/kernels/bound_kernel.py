@@ -146,7 +146,9 @@ class BoundKernel:
         if missing:
             if pointers := [name for name in getattr(self.program, "open_pointers", ()) if name in missing]:
                 raise KernelError(no_arrays(self.name, pointers))
-            raise KernelError(f"kernel {self.name!r} needs a value for {', '.join(missing)}; give it as {missing[0]}=…")
+            given = "them" if len(missing) > 1 else "it"
+            words = ", ".join(f"{name}=…" for name in missing)
+            raise KernelError(f"kernel {self.name!r} needs a value for {', '.join(missing)}; give {given} as {words}")
         bound = {name: whole_sizes(self.name, name, merged[name]) for name in self.program.sizes}
         try:
             np.broadcast_shapes(*(size.shape for size in bound.values()))

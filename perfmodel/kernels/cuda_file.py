@@ -22,6 +22,7 @@ from perfmodel.kernels.given_arguments import names_in
 from perfmodel.kernels.given_source import (
     CUDA,
     PTX,
+    check_all_given,
     check_elements,
     check_list,
     given_args,
@@ -282,6 +283,12 @@ def declared_arguments(
         if not isinstance(extent, Image):
             check_elements(kernel.name, name, extent)
         plain[name] = extent  # type: ignore[assignment]
+    missing = {
+        each.name: "elements"
+        for parameter, each in zip(kernel.parameters, kernel.declared, strict=True)
+        if each.name not in structs and each.name not in plain and _is_pointer(each, parameter)
+    }
+    check_all_given(kernel.name, missing)
     found: list[Argument | Derived] = []
     sizes = [*sizes, *names_in([each.extent if isinstance(each, Array) else each for each in extents.values()])]
     for parameter, each in zip(kernel.parameters, kernel.declared, strict=True):
@@ -312,11 +319,7 @@ def _argument(
     kernel: str, parameter: Parameter, declared: DeclaredArgument, extent: Extent | Image | None
 ) -> Argument | Derived:
     if _is_pointer(declared, parameter):
-        if extent is None:
-            raise KernelError(
-                f"kernel {kernel!r} needs the number of elements of its argument {declared.name!r}; give it in args, "
-                f"as {{{declared.name!r}: …}}"
-            )
+        assert extent is not None  # or it had been refused
         if isinstance(extent, Image):
             return replace(extent, is_output=parameter.is_output)
         if extent in (0, "0"):

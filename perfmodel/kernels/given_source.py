@@ -138,3 +138,21 @@ def check_elements(kernel: str, array: str, given: Any, what: str = "elements") 
             f"argument {array!r} of kernel {kernel!r} is given {type(given).__name__}, not its number of {what}; give "
             "the number in args, and the array itself by kernel.as_observed(…)"
         )
+
+
+def check_all_given(kernel: str, missing: Mapping[str, str]) -> None:
+    """Refuses arrays of which nothing is said, all of them at once.
+
+    Args:
+        missing: what has to be said of each, by their names: a number of ``elements``, say.
+    """
+    if not missing:
+        return
+    by_unit = {unit: [repr(name) for name, other in missing.items() if other == unit] for unit in missing.values()}
+    needed = " and ".join(
+        f"the number of {unit} of its argument{'s' * (len(names) > 1)} {', '.join(names)}"
+        for unit, names in by_unit.items()
+    )
+    given = "them" if len(missing) > 1 else "it"
+    words = ", ".join(f"{name!r}: …" for name in missing)
+    raise KernelError(f"kernel {kernel!r} needs {needed}; give {given} in args, as {{{words}}}")

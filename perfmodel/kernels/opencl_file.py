@@ -10,6 +10,7 @@ from perfmodel.basics.errors import KernelError
 from perfmodel.kernels.arguments import Argument, Array, LocalArray, Scalar, Struct, check_known
 from perfmodel.kernels.given_source import (
     OPENCL_C,
+    check_all_given,
     check_elements,
     check_list,
     given_args,
@@ -104,6 +105,9 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
         KernelError: for an array without extent, an extent of nothing, and arguments that no launch can give.
     """
     check_known(kernel.name, extents, [parameter.name for parameter in kernel.parameters])
+    pointers = {each.name: each.type for each in kernel.parameters if isinstance(each.type, Pointer)}
+    units = {name: "bytes a work-group" if type_.space == "local" else "elements" for name, type_ in pointers.items()}
+    check_all_given(kernel.name, {name: unit for name, unit in units.items() if name not in extents})
     stored = {access.variable for access in kernel.accesses if access.direction != "load"}
     found: list[Argument] = []
     for parameter in kernel.parameters:
@@ -111,12 +115,6 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
             case ScalarType():
                 found.append(Scalar(parameter.name, parameter.type.dtype))
             case Pointer():
-                if parameter.name not in extents:
-                    what = "bytes a work-group" if parameter.type.space == "local" else "elements"
-                    raise KernelError(
-                        f"kernel {kernel.name!r} needs the number of {what} of its argument {parameter.name!r}; give "
-                        f"it in args, as {{{parameter.name!r}: …}}"
-                    )
                 extent = extents[parameter.name]
                 is_local = parameter.type.space == "local"
                 check_elements(kernel.name, parameter.name, extent, "bytes" if is_local else "elements")

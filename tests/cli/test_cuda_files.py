@@ -94,9 +94,13 @@ def test_pointers_in_structs(file: str, arguments: list[str], capsys: pytest.Cap
     ("words", "message"),
     [
         (["saxpy", "--block", "64"], "needs --grid"),
-        (["saxpy", "--grid", "4"], "needs --block"),
+        (["saxpy", "--grid", "4"], "needs --block; write blocks and threads by axis, as --block 256"),
+        (["saxpy"], "needs --grid and --block; write blocks and threads by axis, as --grid '(n+255)/256' --block 256"),
         (["saxpi", *LAUNCH], "saxpi"),
-        (["saxpy", *LAUNCH], "needs the number of elements of its argument 'x'"),
+        (
+            ["saxpy", *LAUNCH],
+            "elements of its arguments 'x', 'y'; give them by --arg x=… --arg y=…",
+        ),
         (["saxpy", *LAUNCH, *DATA, "--arg", "b=3"], "has no such argument"),
         (["saxpy", *LAUNCH, "--arg", "x=random:float64:n", "--arg", "y=n"], "is one of float32"),
         (["rows", *GRID, "--arg", "p_0=8", "--arg", "p_4=8"], "follows a pointer in a struct (p_2); give an array"),

@@ -246,7 +246,10 @@ def _help_of(command: str) -> str:
 
 
 WRONG = {
-    "no launch": (["predict", "c.json", "scale.cl"], "scale.cl needs --global; write the work-items by axis"),
+    "no launch": (
+        ["predict", "c.json", "scale.cl"],
+        "scale.cl needs --global and --local; write the work-items",
+    ),
     "no launch in a measurement": (["measure", "scale.cl", "--store", "t.sqlite"], "scale.cl needs --global"),
     "no source": (["predict", "c.json", "matmul_sq", "--local", "8"], "--local says how a FILE.cl is launched"),
     "no size": (["predict", "c.json", "scale.cl", *LAUNCH, *BY], "kernel 'scale' needs a value for n"),

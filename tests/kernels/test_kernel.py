@@ -121,7 +121,7 @@ def test_arrays_of_sizes_are_bound_for_counting() -> None:
     ("sizes", "words"),
     [
         ({"n": 4}, "kernel 'scale' needs a value for m; give it as m="),
-        ({}, "kernel 'scale' needs a value for n, m; give it as n="),
+        ({}, "kernel 'scale' needs a value for n, m; give them as n=…, m=…"),
         ({"n": 4, "m": 1, "mm": 2}, "kernel 'scale' has no size 'mm'; it has n, m; did you mean 'm'"),
         ({"n": 4, "m": 1, "s": 2}, "kernel 'scale' has no size 's'"),
         ({"n": [4, 6, 8], "m": 1}, "n=6, m=1 breaks what kernel 'scale' assumes"),

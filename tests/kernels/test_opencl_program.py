@@ -398,6 +398,11 @@ def test_a_macro_may_name_an_included_file(tmp_path: Path, cpu: Device) -> None:
     [
         ({"args": {"v": "n", "p": 4}}, "needs the number of bytes a work-group of its argument 'tmp'; give it in args"),
         ({"args": {"tmp": 4, "p": 4}}, "needs the number of elements of its argument 'v'; give it in args, as"),
+        (
+            {"args": {}},
+            "needs the number of elements of its arguments 'v', 'p' and the number of bytes a work-group of its "
+            "argument 'tmp'; give them in args, as {'v': …",
+        ),
         ({"args": {"w": 4}}, r"kernel 'scale' has no argument 'w' \(it has v, p, tmp, by, n\)"),
         ({"name": "scael"}, "the source has no kernel 'scael'; did you mean 'scale'"),
         (

@@ -200,6 +200,11 @@ REFUSALS: list[tuple[str, tuple[str, ...], str]] = [
         "kernel.cl:1:22: unknown type name 'uint32_t'; give it by the build option -Duint32_t=uint",
     ),
     (
+        "kernel void k(global cl_ulong *a) { }",
+        (),
+        "kernel.cl:1:22: unknown type name 'cl_ulong'; give it by the build option -Dcl_ulong=ulong",
+    ),
+    (
         "kernel void k(global real2 *a) { }",
         (),
         "kernel.cl:1:22: unknown type name 'real2'; define the type, or give it by -Dreal2=float2",

@@ -130,7 +130,7 @@ def test_a_count_without_sizes_still_has_the_sizes_shape() -> None:
 
 
 def test_a_custom_feature_without_sizes_says_so() -> None:
-    with pytest.raises(KernelError, match="needs a value for n, m; give it as n="):
+    with pytest.raises(KernelError, match="needs a value for n, m; give them as n=…, m=…"):
         pm.feature("f_op").eval(kernel())
 
 

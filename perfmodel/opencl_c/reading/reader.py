@@ -53,6 +53,7 @@ _REMEDIES = (
         (rf"unknown type name '(u?){name}'", f"give it by the build option -D{{0}}{name}={{0}}{ours}")
         for name, ours in (("int8_t", "char"), ("int16_t", "short"), ("int32_t", "int"), ("int64_t", "long"))
     ),
+    (r"unknown type name 'cl_(\w+)'", "give it by the build option -Dcl_{0}={0}"),
     (r"unknown type name '(\w*[^\W\d])(2|3|4|8|16)'", "define the type, or give it by -D{0}{1}=float{1}"),
     (r"unknown type name '(\w+)'", "define the type, or give it by a build option such as -D{0}=float"),
     (
