@@ -217,7 +217,11 @@ class Explanation:
 
     def sentences(self) -> list[str]:
         """Returns what changes with each size, and how far the prediction can be trusted, a sentence each."""
-        found = [sentence for each in self.growth for sentence in each.sentences(self.bottleneck)]
+        staying = [each.size for each in self.growth if each.stays(self.bottleneck)]
+        growing = (each for each in self.growth if each.size not in staying)
+        found = [sentence for each in growing for sentence in each.sentences(self.bottleneck)]
+        if staying:
+            found.append(f"twice {' or '.join(staying)} takes as long, however often it is doubled")
         found += [
             f"{name} is {factor:.3g} times outside its range in the fit; {abs(self.trust.dependence[name]):.0%} of the "
             "time depends on it"

@@ -67,6 +67,11 @@ class Growth:
         """The power of the size that the time is proportional to about here."""
         return math.log2(self.times)
 
+    def stays(self, limit: str) -> bool:
+        """Returns whether a time, limited by `limit`, stays what it is however often the size is doubled."""
+        is_constant = self.law is not None and self.law.exponent == 0 and not self.law.before
+        return is_constant and abs(self.times - 1) < SAME and self.limit == limit and not self.change
+
     def sentences(self, limit: str) -> list[str]:
         """Returns what doubling changes for a kernel that is limited by `limit`, and the power law."""
         changed = f"; limited by {self.limit} then" if self.limit != limit else ""

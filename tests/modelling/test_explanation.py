@@ -76,6 +76,15 @@ def test_growth_names_the_size_from_which_something_else_limits(calibration: pm.
     assert f"limited by {limit} from n={value} on" in str(found)
 
 
+def test_sizes_that_change_nothing_share_a_line(calibration: pm.Calibration) -> None:
+    text = "__kernel void k(__global float *a, int n, int by, int to) { a[get_global_id(0)] += by * to; }"
+    args = {"a": "n"}
+    kernel = pm.Kernel.from_opencl(text, "k", "n", 64, args=args, n=1 << 20, by=3, to=5)
+    lines = [line.strip() for line in str(calibration.explain(kernel)).splitlines()]
+    assert "twice by or to takes as long, however often it is doubled" in lines
+    assert [line.split(" takes")[0] for line in lines if line.startswith("twice")] == ["twice n", "twice by or to"]
+
+
 def test_the_parts_of_the_uncertainty_are_those_of_the_prediction(
     calibration: pm.Calibration, tiled: pm.Kernel
 ) -> None:
