@@ -105,9 +105,12 @@ def declared_arguments(kernel: LoweredKernel, extents: Mapping[str, int | str]) 
         KernelError: for an array without extent, an extent of nothing, and arguments that no launch can give.
     """
     check_known(kernel.name, extents, [parameter.name for parameter in kernel.parameters])
-    pointers = {each.name: each.type for each in kernel.parameters if isinstance(each.type, Pointer)}
-    units = {name: "bytes a work-group" if type_.space == "local" else "elements" for name, type_ in pointers.items()}
-    check_all_given(kernel.name, {name: unit for name, unit in units.items() if name not in extents})
+    missing = {
+        each.name: "bytes a work-group" if each.type.space == "local" else "elements"
+        for each in kernel.parameters
+        if isinstance(each.type, Pointer) and each.name not in extents
+    }
+    check_all_given(kernel.name, missing)
     stored = {access.variable for access in kernel.accesses if access.direction != "load"}
     found: list[Argument] = []
     for parameter in kernel.parameters:

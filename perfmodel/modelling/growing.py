@@ -10,8 +10,11 @@ from itertools import pairwise
 from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.tables import seconds as with_unit
 
-DOUBLINGS = 6
-"""A size is followed over so many doublings, to see where another cost takes over; and over as many halvings."""
+FOLLOWED, BETWEEN = (1, 4, 5, 6), (2, 3)
+"""A size is doubled so often, to see what its time comes to; and so often, where something else limits it meanwhile or
+where it cannot become as large."""
+HALVINGS = 6
+"""A size is halved so often, at most, to see where another cost takes over."""
 SAME = 0.005
 """Ratios that are nearer to one than this count as one."""
 NEAR_A_POWER, STILL_NEAR = 0.06, 0.25
@@ -108,30 +111,41 @@ def growth(here: Point, name: str, at: Callable[[int], Point]) -> Growth | None:
     """
     if here.value < 1:
         return None
-    above = _while_possible(at, [here.value * 2**k for k in range(1, DOUBLINGS + 1)])
+    above = _doubled(here.value, at)
     if not above or not (above[0].seconds > 0 and here.seconds > 0):
         return None
     first = above[0]
     change = next(((each.value, each.limit) for each in above[1:] if each.limit != first.limit), None)
-    halves: list[int] = []
-    while len(halves) < DOUBLINGS and (last := halves[-1] if halves else here.value) % 2 == 0 and last > 1:
-        halves.append(last // 2)
     law = None
     exponent = _power([here, *above])
     if exponent is not None:
-        below = _while_possible(at, halves)
+        limits = {each.limit for each in (here, *above)}
+        halves = [here.value // 2**times for times in range(1, HALVINGS + 1) if here.value % 2**times == 0]
+        is_flat = exponent == 0 and abs(first.seconds / here.seconds - 1) < SAME
+        below = [] if is_flat or len(limits) > 1 else _while_possible(at, halves, above[-1].limit)
         law = _law(name, exponent, [*below[::-1], here, *above])
     return Growth(
         size=name, value=here.value, times=first.seconds / here.seconds, limit=first.limit, change=change, law=law
     )
 
 
-def _while_possible(at: Callable[[int], Point], values: Sequence[int]) -> list[Point]:
+def _doubled(value: int, at: Callable[[int], Point]) -> list[Point]:
+    """Returns the predictions at doublings of a size, as far as they are possible; see `FOLLOWED`."""
+    found = _while_possible(at, [value * 2**times for times in FOLLOWED])
+    if found and (len(found) < len(FOLLOWED) or found[0].limit != found[1].limit):
+        found += _while_possible(at, [value * 2**times for times in BETWEEN])
+    return sorted(found, key=lambda each: each.value)
+
+
+def _while_possible(at: Callable[[int], Point], values: Sequence[int], limit: str | None = None) -> list[Point]:
+    """Returns the predictions at some sizes up to one that is not possible, or the first that something else limits."""
     found: list[Point] = []
     for value in values:
         try:
             found.append(at(value))
         except PerfmodelError:
+            break
+        if limit not in (None, found[-1].limit):
             break
     return found
 
