@@ -73,7 +73,7 @@ class Growth:
     def stays(self, limit: str) -> bool:
         """Returns whether a time, limited by `limit`, stays what it is however often the size is doubled."""
         is_constant = self.law is not None and self.law.exponent == 0 and not self.law.before
-        return is_constant and abs(self.times - 1) < SAME and self.limit == limit and not self.change
+        return is_constant and _is_one(self.times) and self.limit == limit and not self.change
 
     def sentences(self, limit: str) -> list[str]:
         """Returns what doubling changes for a kernel that is limited by `limit`, and the power law."""
@@ -87,7 +87,11 @@ class Growth:
 def times_as_long(ratio: float) -> str:
     """Returns the words for a ratio of times, to be followed by what it is relative to: "as long as", "1.25 times as
     long as"."""
-    return "as long as" if abs(ratio - 1) < SAME else f"{ratio:.3g} times as long as"
+    return "as long as" if _is_one(ratio) else f"{ratio:.3g} times as long as"
+
+
+def _is_one(ratio: float) -> bool:
+    return abs(ratio - 1) < SAME
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ def growth(here: Point, name: str, at: Callable[[int], Point]) -> Growth | None:
     if exponent is not None:
         limits = {each.limit for each in (here, *above)}
         halves = [here.value // 2**times for times in range(1, HALVINGS + 1) if here.value % 2**times == 0]
-        is_flat = exponent == 0 and abs(first.seconds / here.seconds - 1) < SAME
+        is_flat = exponent == 0 and _is_one(first.seconds / here.seconds)
         below = [] if is_flat or len(limits) > 1 else _while_possible(at, halves, above[-1].limit)
         law = _law(name, exponent, [*below[::-1], here, *above])
     return Growth(

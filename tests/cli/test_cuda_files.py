@@ -99,7 +99,7 @@ def test_pointers_in_structs(file: str, arguments: list[str], capsys: pytest.Cap
         (["saxpi", *LAUNCH], "saxpi"),
         (
             ["saxpy", *LAUNCH],
-            "elements of its arguments 'x', 'y'; give them by --arg x=… --arg y=…",
+            "needs the number of elements of its arguments 'x', 'y'; give them by --arg x=… --arg y=…",
         ),
         (["saxpy", *LAUNCH, *DATA, "--arg", "b=3"], "has no such argument"),
         (["saxpy", *LAUNCH, "--arg", "x=random:float64:n", "--arg", "y=n"], "is one of float32"),

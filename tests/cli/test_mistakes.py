@@ -87,13 +87,17 @@ MISTAKES = {
     "count matmul_sq --at n:64 n:128": "given twice; write all its values as n=a,b",
     "explain gpu@h200 matmul_sq --compare": "takes two kernels, and the tags select 4; choose by more tags",
     # files of kernels
-    "predict gpu@h200 blur.cl": "needs --global and --local; write the work-items by axis, as --global 1024,1024 --",
+    "predict gpu@h200 blur.cl": (
+        "needs --global and --local; write the work-items by axis, as --global 1024,1024 --local 16,16"
+    ),
     "predict gpu@h200 blur.cl --global n,n": "needs --local",
     f"predict gpu@h200 blur.cl {LAUNCH}": "needs a value for n; give it by --arg n=…",
     f"predict gpu@h200 blur.cl {LAUNCH} n=100": "choose other sizes, or round the global size up",
     f"predict gpu@h200 blur.cl {LAUNCH} n=64 --arg m=3": "no such argument (it has out, image, n)",
     f"predict gpu@h200 blur.cl {LAUNCH} --arg n": "--arg 'n' gives no value; write --arg NAME=VALUE",
-    "predict gpu@h200 blur.cl --global n,n --local 16,16 n=64": "'image'; give them by --arg out=… --arg image=…",
+    "predict gpu@h200 blur.cl --global n,n --local 16,16 n=64": (
+        "needs the number of elements of its arguments 'out', 'image'; give them by --arg out=… --arg image=…"
+    ),
     f"predict gpu@h200 blur.cl --global n,n --local 16 {OTHERS}": "2 axes of work-items and 1 of work-groups",
     f"predict gpu@h200 blur.cl {LAUNCH.replace('out=n*n', 'out=n^2')}": "joined by + - * // % and brackets",
     f"predict gpu@h200 blur.cl {LAUNCH.replace('out=n*n', 'out=k*n')}": "needs 'k', which is no size of it (it has n)",

@@ -248,7 +248,7 @@ def _help_of(command: str) -> str:
 WRONG = {
     "no launch": (
         ["predict", "c.json", "scale.cl"],
-        "scale.cl needs --global and --local; write the work-items",
+        "scale.cl needs --global and --local; write the work-items by axis, as --global 1024,1024 --local 16,16",
     ),
     "no launch in a measurement": (["measure", "scale.cl", "--store", "t.sqlite"], "scale.cl needs --global"),
     "no source": (["predict", "c.json", "matmul_sq", "--local", "8"], "--local says how a FILE.cl is launched"),

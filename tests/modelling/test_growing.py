@@ -68,6 +68,15 @@ def test_sizes_that_are_not_possible_are_left_out() -> None:
     assert found.law.start is None  # nothing smaller than 256 can be looked at
 
 
+@pytest.mark.parametrize(
+    ("value", "most", "change"), [(50, 10**9, 400), (50, 400, 400), (50, 200, None), (20, 640, 320)]
+)
+def test_another_limit_begins_at_the_first_doubling_that_has_it(value: int, most: int, change: int | None) -> None:
+    found = grown({"launch": (3e-6, 0.0), "waits": (1e-8, 1.0)}, value, most=most)
+    assert found is not None
+    assert found.change == (change and (change, "waits"))
+
+
 @pytest.mark.parametrize("value", [-4, 0])
 def test_what_is_no_positive_number_does_not_grow(value: int) -> None:
     assert grown({"launch": (3e-6, 0.0), "products": (1e-7, 2.0)}, value) is None

@@ -8,7 +8,6 @@ from functools import partial
 from perfmodel.basics.errors import KernelError, SourceError, nearest
 from perfmodel.opencl_c import lowered as low
 from perfmodel.opencl_c import syntax as syn
-from perfmodel.opencl_c import visitor
 from perfmodel.opencl_c.lowering.builder import Emission, Frame, Storage, Target
 from perfmodel.opencl_c.lowering.builtin_calls import BuiltinCalls
 from perfmodel.opencl_c.lowering.expression_traits import has_effects, is_void
@@ -19,6 +18,7 @@ from perfmodel.opencl_c.lowering.memory_layout import addressed_variables, priva
 from perfmodel.opencl_c.lowering.points_to import assign_variables
 from perfmodel.opencl_c.lowering.scalar_replacement import replace_structs
 from perfmodel.opencl_c.types import BOOL, FLOAT, SAMPLER, UINT, Array, Image, Pointer, Record, Sampler, Scalar, Vector
+from perfmodel.opencl_c.visitor import walk
 
 
 def lower(unit: syn.Unit, name: str) -> low.LoweredKernel:
@@ -392,5 +392,5 @@ def _parts(case: syn.Case) -> Iterator[tuple[syn.Case, str, tuple[syn.Statement,
 
 def _jump_to(label: syn.Label, statements: Iterable[syn.Statement]) -> bool:
     """Returns whether some statements jump to a label."""
-    nodes = (node for statement in statements for node in visitor.walk(statement))
+    nodes = (node for statement in statements for node in walk(statement))
     return any(isinstance(node, syn.Goto) and node.name == label.name for node in nodes)
