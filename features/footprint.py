@@ -122,7 +122,7 @@ class FootprintFeature(CountedFeature):
 
     def own(self, footprint: Footprint, counts: KernelCounts) -> list[AccessCount]:
         """Returns the accesses whose footprint it is."""
-        own = [a for a in counts.accesses if a.space == "global" and a.variable == footprint.variable]
+        own = counts.global_accesses.get(footprint.variable, [])
         return [access for access in own if self.direction in ("any", access.direction)]
 
     def of_groups(self, access: AccessCount, counts: KernelCounts, sizes: Sizes, block: int) -> Floats:

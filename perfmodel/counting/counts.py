@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -397,6 +398,15 @@ class KernelCounts:
         """Returns an array's footprint in one direction, or the first one in any; None where it is not accessed so."""
         alike = (each for each in self.footprints if each.variable == variable and direction in ("", each.direction))
         return next(alike, None)
+
+    @cached_property
+    def global_accesses(self) -> dict[str, list[AccessCount]]:
+        """The accesses of global memory by the array's name."""
+        found = defaultdict[str, list[AccessCount]](list)
+        for access in self.accesses:
+            if access.space == "global":
+                found[access.variable].append(access)
+        return dict(found)
 
     @cached_property
     def unknown_addresses(self) -> int:

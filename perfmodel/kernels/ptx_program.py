@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -155,17 +157,18 @@ class PtxProgram(DeclaredProgram):
                 "extrapolate": True,
                 "budget": self.budget * MOST_WORK,
             }
-            emulation = large_enough(
-                self.groups,
-                lambda parts: self.emulated(values, **options, samples=parts),
-                lambda found: found.work,
-                lambda found: found.nominal_s,
-                self.budget,
-                self._can_be_cut,
-            )
-            outstanding = self._outstanding(emulation)
-            if outstanding:
-                emulation = self.emulated(values, **options, samples=emulation.samples, outstanding=outstanding)
+            with self._assembling():
+                emulation = large_enough(
+                    self.groups,
+                    lambda parts: self.emulated(values, **options, samples=parts),
+                    lambda found: found.work,
+                    lambda found: found.nominal_s,
+                    self.budget,
+                    self._can_be_cut,
+                )
+                outstanding = self._outstanding(emulation)
+                if outstanding:
+                    emulation = self.emulated(values, **options, samples=emulation.samples, outstanding=outstanding)
             arrays = {each.name: (str(each.dtype), each.size) for each in self.launch(values).arrays()}
             self._counts[key] = counts_of(
                 emulation,
@@ -200,6 +203,13 @@ class PtxProgram(DeclaredProgram):
         from perfmodel.sass.machine_code import machine_code_here  # slow to import, and only for PTX
 
         return machine_code_here(self.text, self.entry) if self.is_assembled and self._is_short else None
+
+    @contextmanager
+    def _assembling(self) -> Iterator[None]:
+        """Has the assembler, a process of its own, make machine code while the caller emulates."""
+        with ThreadPoolExecutor(1) as beside:
+            beside.submit(lambda: self._machine_code)
+            yield
 
     @cached_property
     def _is_short(self) -> bool:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from perfmodel.basics.brief import brief
-from perfmodel.basics.errors import KernelError
+from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.notebook import table
+from perfmodel.basics.side_by_side import soon_or_side_by_side
 from perfmodel.basics.tables import grid
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling import notebook_plots
 from perfmodel.modelling.attribution import attribute
 from perfmodel.modelling.fitted import Fitted
-from perfmodel.modelling.growing import Growth, Point, growth
+from perfmodel.modelling.growing import Growth, Point, doublings, growth
 from perfmodel.modelling.mechanism import MOST_PRICE, Mechanism, mechanism
 from perfmodel.modelling.prediction import LEVEL, Floats, Prediction, feature_values, predicted
 
@@ -294,14 +298,28 @@ def _costs(calibration: Fitted, features: Mapping[str, Floats], seconds: float) 
 def _growths(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int], here: Point) -> Iterator[Growth]:
     """Yields how the time grows with each size that can be doubled and counted."""
     compiled = calibration.model.string.compile()
-    for name, value in sizes.items():
+    known: dict[tuple[str, int], Point | None] = {}
 
-        def at(value: int, name: str = name) -> Point:
+    def at(size: tuple[str, int]) -> Point | None:
+        name, value = size
+        with warnings.catch_warnings(), suppress(PerfmodelError):
+            warnings.simplefilter("ignore")  # the kernel's own sizes have said what there is to say
             features = _of_one_size(calibration, kernel, {**sizes, name: value})
             then = float(compiled(calibration.parameters, features))
             return Point(value, then, _alone(_costs(calibration, features, then)))
+        return None
 
-        if found := growth(replace(here, value=value), name, at):
+    def look(name: str, values: Sequence[int]) -> list[Point | None]:
+        look_at([(name, value) for value in values])
+        return [known[name, value] for value in values]
+
+    def look_at(wanted: Sequence[tuple[str, int]]) -> None:
+        new = [size for size in wanted if size not in known]
+        known.update(zip(new, soon_or_side_by_side(at, new), strict=True))
+
+    look_at([(name, each) for name, value in sizes.items() if value > 0 for each in doublings(value)])
+    for name, value in sizes.items():
+        if found := growth(replace(here, value=value), name, partial(look, name)):
             yield found
 
 

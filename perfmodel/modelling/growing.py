@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
-from perfmodel.basics.errors import PerfmodelError
 from perfmodel.basics.tables import seconds as with_unit
 
 FOLLOWED, BETWEEN = (1, 4, 5, 6), (2, 3)
 """A size is doubled so often, to see what its time comes to; and so often, where something else limits it meanwhile or
 where it cannot become as large."""
-HALVINGS = 6
-"""A size is halved so often, at most, to see where another cost takes over."""
+HALVINGS = (1, 2), (3, 4), (5, 6)
+"""A size is halved so often, some at a time, to see where another cost takes over."""
 SAME = 0.005
 """Ratios that are nearer to one than this count as one."""
 NEAR_A_POWER, STILL_NEAR = 0.06, 0.25
@@ -107,15 +106,15 @@ class Point:
         return next(iter(self.costs), "")
 
 
-def growth(here: Point, name: str, at: Callable[[int], Point]) -> Growth | None:
-    """Returns how a time grows with a size; None where it can't be doubled or counted, or is no positive number.
+Looking = Callable[[Sequence[int]], Sequence[Point | None]]
+"""Gives the predictions at some values of a size; None for those that are not possible."""
 
-    Args:
-        at: gives the prediction at another value of the size, or raises PerfmodelError.
-    """
+
+def growth(here: Point, name: str, look: Looking) -> Growth | None:
+    """Returns how a time grows with a size; None where it can't be doubled or counted, or is no positive number."""
     if here.value < 1:
         return None
-    above = _doubled(here.value, at)
+    above = _doubled(here.value, look)
     if not above or not (above[0].seconds > 0 and here.seconds > 0):
         return None
     first = above[0]
@@ -124,34 +123,43 @@ def growth(here: Point, name: str, at: Callable[[int], Point]) -> Growth | None:
     exponent = _power([here, *above])
     if exponent is not None:
         limits = {each.limit for each in (here, *above)}
-        halves = [here.value // 2**times for times in range(1, HALVINGS + 1) if here.value % 2**times == 0]
         is_flat = exponent == 0 and _is_one(first.seconds / here.seconds)
-        below = [] if is_flat or len(limits) > 1 else _while_possible(at, halves, above[-1].limit)
+        below = [] if is_flat or len(limits) > 1 else _halved(here.value, above[-1].limit, look)
         law = _law(name, exponent, [*below[::-1], here, *above])
     return Growth(
         size=name, value=here.value, times=first.seconds / here.seconds, limit=first.limit, change=change, law=law
     )
 
 
-def _doubled(value: int, at: Callable[[int], Point]) -> list[Point]:
+def _doubled(value: int, look: Looking) -> list[Point]:
     """Returns the predictions at doublings of a size, as far as they are possible; see `FOLLOWED`."""
-    found = _while_possible(at, [value * 2**times for times in FOLLOWED])
+    found = _possible(look(doublings(value)))
     if found and (len(found) < len(FOLLOWED) or found[0].limit != found[1].limit):
-        found += _while_possible(at, [value * 2**times for times in BETWEEN])
+        found += _possible(look([value * 2**times for times in BETWEEN]))
     return sorted(found, key=lambda each: each.value)
 
 
-def _while_possible(at: Callable[[int], Point], values: Sequence[int], limit: str | None = None) -> list[Point]:
-    """Returns the predictions at some sizes up to one that is not possible, or the first that something else limits."""
+def doublings(value: int) -> list[int]:
+    """Returns the values of a size that are looked at first."""
+    return [value * 2**times for times in FOLLOWED]
+
+
+def _halved(value: int, limit: str, look: Looking) -> list[Point]:
+    """Returns the predictions at halves of a size, up to the first that something else limits."""
     found: list[Point] = []
-    for value in values:
-        try:
-            found.append(at(value))
-        except PerfmodelError:
-            break
-        if limit not in (None, found[-1].limit):
+    for some in HALVINGS:
+        halves = [value // 2**times for times in some if value % 2**times == 0]
+        points = _possible(look(halves))
+        others = [place for place, point in enumerate(points) if point.limit != limit]
+        found += points[: others[0] + 1] if others else points
+        if others or len(points) < len(some):
             break
     return found
+
+
+def _possible(points: Sequence[Point | None]) -> list[Point]:
+    """Returns the predictions up to the first that is not possible."""
+    return list(takewhile(lambda point: point is not None, points))  # type: ignore[arg-type]
 
 
 def _power(points: Sequence[Point]) -> int | None:

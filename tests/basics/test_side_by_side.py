@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from perfmodel.basics.errors import PerfmodelError
-from perfmodel.basics.side_by_side import side_by_side
+from perfmodel.basics.side_by_side import side_by_side, soon_or_side_by_side
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -21,6 +21,19 @@ def test_things_are_done_side_by_side_in_their_order(workers: int) -> None:
     assert side_by_side(lambda number: number + offset, range(7), workers) == list(range(5, 12))
     with pytest.raises(ZeroDivisionError):
         side_by_side(lambda number: 1 / number, [1, 0], workers)
+
+
+def test_what_is_done_soon_is_done_here_and_the_rest_beside_it() -> None:
+    processes = soon_or_side_by_side(lambda _: os.getpid(), range(3), soon_s=60)
+    assert processes == [os.getpid()] * 3
+
+    def slowly(number: int) -> int:
+        time.sleep(0.05)
+        return number * number
+
+    assert soon_or_side_by_side(slowly, range(6), soon_s=0.01) == [0, 1, 4, 9, 16, 25]
+    with pytest.raises(ZeroDivisionError):
+        soon_or_side_by_side(lambda number: 1 / number, [1, 1, 0], soon_s=0)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -49,7 +62,7 @@ def test_where_a_process_dies_this_one_does_it_all() -> None:
 SLEEPERS = """
 import os, sys, time
 from pathlib import Path
-from perfmodel.basics.side_by_side import side_by_side
+from perfmodel.basics.side_by_side import side_by_side, soon_or_side_by_side
 def sleep(number):
     Path(sys.argv[1], f"{os.getpid()}-{number}").touch()
     time.sleep(float(sys.argv[2]))
