@@ -25,6 +25,7 @@ from perfmodel.opencl_c.lowering.expressions import Expressions
 from perfmodel.opencl_c.lowering.folding import as_bool, converted
 from perfmodel.opencl_c.lowering.images import Images
 from perfmodel.opencl_c.lowering.lvalues import InMemory, Lvalue
+from perfmodel.opencl_c.lowering.memory_layout import unconverted
 from perfmodel.opencl_c.lowering.points_to import space_of
 from perfmodel.opencl_c.lowering.source_text import text_of
 from perfmodel.opencl_c.types import BOOL, HALF, INT, UINT, ULONG, Pointer, Scalar, Vector, element_of
@@ -252,10 +253,9 @@ class BuiltinCalls:
 
     def pointed_to(self, pointer: syn.Expression) -> Lvalue:
         """Returns what a built-in function stores to; a variable whose address is given may be in a register."""
-        if isinstance(pointer, syn.Convert):
-            pointer = pointer.operand
-        if isinstance(pointer, syn.AddressOf):
-            return self.expressions.lvalue(pointer.target)
+        place = unconverted(pointer)
+        if isinstance(place, syn.AddressOf):
+            return self.expressions.lvalue(place.target)
         address = self.expressions.value(pointer)
         assert isinstance(address.type, Pointer)
         return InMemory(address, address.type.target, address.type.target.alignment)

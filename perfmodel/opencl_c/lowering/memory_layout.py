@@ -9,7 +9,7 @@ from perfmodel.basics.errors import SourceError
 from perfmodel.opencl_c import syntax as syn
 from perfmodel.opencl_c.lowering.builtin_names import BY_POINTER
 from perfmodel.opencl_c.lowering.folding import as_constant
-from perfmodel.opencl_c.types import Array, Scalar, Type, Vector, numbers_within
+from perfmodel.opencl_c.types import Array, Pointer, Scalar, Type, Vector, numbers_within
 from perfmodel.opencl_c.visitor import Tree, children, walk
 
 MOST_LEAVES = 4096
@@ -56,9 +56,7 @@ def _searched(node: Tree, found: set[syn.Variable]) -> list[Tree]:
         case syn.BuiltinCall() if node.name in BY_POINTER or node.name.startswith("atomic_compare_exchange"):
             # What these store is a value of its own, so that their target may stay without an address.
             position = -1 if node.name in BY_POINTER else 1
-            pointer = inner.pop(position)
-            while isinstance(pointer, syn.Convert):
-                pointer = pointer.operand
+            pointer = unconverted(inner.pop(position))
             inner.append(pointer.target if isinstance(pointer, syn.AddressOf) else pointer)
         case syn.AddressOf():
             target = _inside(node.target)
@@ -67,6 +65,17 @@ def _searched(node: Tree, found: set[syn.Variable]) -> list[Tree]:
         case syn.Declare() if node.variable.initial is not None:
             inner.append(node.variable.initial)
     return inner
+
+
+def unconverted(pointer: Tree) -> Tree:
+    """Returns a pointer without the conversions to another address space; those to another type of value stay."""
+    while isinstance(pointer, syn.Convert) and _points_to_the_same(pointer.type, pointer.operand.type):
+        pointer = pointer.operand
+    return pointer
+
+
+def _points_to_the_same(one: Type, other: Type) -> bool:
+    return isinstance(one, Pointer) and isinstance(other, Pointer) and one.target == other.target
 
 
 def private_tables(unit: syn.Unit) -> frozenset[syn.Variable]:
