@@ -206,9 +206,9 @@ class PtxProgram(DeclaredProgram):
 
     @contextmanager
     def _assembling(self) -> Iterator[None]:
-        """Has the assembler, a process of its own, make machine code while the caller emulates."""
+        """Has the assembler, a process of its own, say what it makes of the text while the caller emulates."""
         with ThreadPoolExecutor(1) as beside:
-            beside.submit(lambda: self._machine_code)
+            beside.submit(lambda: self._held)
             yield
 
     @cached_property

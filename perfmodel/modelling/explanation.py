@@ -309,15 +309,15 @@ def _growths(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int], here
             return Point(value, then, _alone(_costs(calibration, features, then)))
         return None
 
-    def look(name: str, values: Sequence[int]) -> list[Point | None]:
-        look_at([(name, value) for value in values])
-        return [known[name, value] for value in values]
-
     def look_at(wanted: Sequence[tuple[str, int]]) -> None:
         new = [size for size in wanted if size not in known]
         known.update(zip(new, soon_or_side_by_side(at, new), strict=True))
 
-    look_at([(name, each) for name, value in sizes.items() if value > 0 for each in doublings(value)])
+    def look(name: str, values: Sequence[int]) -> list[Point | None]:
+        look_at([(name, value) for value in values])
+        return [known[name, value] for value in values]
+
+    look_at([(name, each) for name, value in sizes.items() for each in doublings(value)])
     for name, value in sizes.items():
         if found := growth(replace(here, value=value), name, partial(look, name)):
             yield found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 from perfmodel.basics.tables import seconds as with_unit
 
@@ -112,8 +112,6 @@ Looking = Callable[[Sequence[int]], Sequence[Point | None]]
 
 def growth(here: Point, name: str, look: Looking) -> Growth | None:
     """Returns how a time grows with a size; None where it can't be doubled or counted, or is no positive number."""
-    if here.value < 1:
-        return None
     above = _doubled(here.value, look)
     if not above or not (above[0].seconds > 0 and here.seconds > 0):
         return None
@@ -140,26 +138,32 @@ def _doubled(value: int, look: Looking) -> list[Point]:
 
 
 def doublings(value: int) -> list[int]:
-    """Returns the values of a size that are looked at first."""
-    return [value * 2**times for times in FOLLOWED]
+    """Returns the values of a size that are looked at first; none of one that is no positive number."""
+    return [value * 2**times for times in FOLLOWED] if value > 0 else []
 
 
 def _halved(value: int, limit: str, look: Looking) -> list[Point]:
     """Returns the predictions at halves of a size, up to the first that something else limits."""
     found: list[Point] = []
     for some in HALVINGS:
-        halves = [value // 2**times for times in some if value % 2**times == 0]
-        points = _possible(look(halves))
-        others = [place for place, point in enumerate(points) if point.limit != limit]
-        found += points[: others[0] + 1] if others else points
-        if others or len(points) < len(some):
+        points = _possible(look([value // 2**times for times in some if value % 2**times == 0]))
+        for point in points:
+            found.append(point)
+            if point.limit != limit:
+                return found
+        if len(points) < len(some):
             break
     return found
 
 
 def _possible(points: Sequence[Point | None]) -> list[Point]:
     """Returns the predictions up to the first that is not possible."""
-    return list(takewhile(lambda point: point is not None, points))  # type: ignore[arg-type]
+    found: list[Point] = []
+    for point in points:
+        if point is None:
+            break
+        found.append(point)
+    return found
 
 
 def _power(points: Sequence[Point]) -> int | None:

@@ -62,7 +62,7 @@ def test_where_a_process_dies_this_one_does_it_all() -> None:
 SLEEPERS = """
 import os, sys, time
 from pathlib import Path
-from perfmodel.basics.side_by_side import side_by_side, soon_or_side_by_side
+from perfmodel.basics.side_by_side import side_by_side
 def sleep(number):
     Path(sys.argv[1], f"{os.getpid()}-{number}").touch()
     time.sleep(float(sys.argv[2]))
