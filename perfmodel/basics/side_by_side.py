@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from typing import Any, TypeVar
 
 from perfmodel.basics.errors import PerfmodelError
@@ -19,8 +20,12 @@ Item = TypeVar("Item")
 Found = TypeVar("Found")
 Told = Callable[[int, int], None]
 
-SOON_S = 0.1
-"""Calls that take longer in all are worth processes of their own."""
+QUICK_S = 0.3
+"""Calls that take longer in all are worth processes of their own, which take a moment to start."""
+LEFT = 4
+"""A call that began before a deadline may take until so many times its seconds are over."""
+AGAIN_S = 1.0
+"""A call that is too late is told so again and again, as Python drops what is raised while it frees something."""
 
 
 def unheard(done: int, of: int) -> None:
@@ -45,31 +50,88 @@ def side_by_side(
     """
     check_workers(workers)
     count = min(workers or processors(), len(items))
-    if count < 2 or "fork" not in multiprocessing.get_all_start_methods():
+    if count < 2 or not _can_fork():
         return _here(function, items, told)
+    try:
+        return _forked(function, items, count, told)
+    except BrokenProcessPool:
+        return _here(function, items, told)
+
+
+def _forked(function: Callable[[Item], Found], items: Sequence[Item], count: int, told: Told) -> list[Found]:
+    """Returns what the function gives for each item in so many forked processes; see `side_by_side`."""
     global _work
     _work = lambda place: function(items[place])  # noqa: E731, which forked processes know without a name
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (os.getpid(),))
     try:
         return _taken([pool.submit(_done, place) for place in range(len(items))], told)
-    except BrokenProcessPool:
-        return _here(function, items, told)
     finally:
         _work = None
         pool.shutdown(cancel_futures=True)
 
 
-def soon_or_side_by_side(
-    function: Callable[[Item], Found], items: Sequence[Item], soon_s: float = SOON_S
-) -> list[Found]:
-    """Returns what the function gives for each item, in their order: as many as are done here within `soon_s` seconds,
-    and one more, and what is left by `side_by_side`, whose processes take a moment to start."""
-    end, found = time.monotonic() + soon_s, list[Found]()
-    for place, item in enumerate(items):
-        if time.monotonic() >= end:
-            return found + side_by_side(function, items[place:])
-        found.append(function(item))
-    return found
+class Deadline:
+    """Calls functions for items, in processes side by side, and begins no more of them once some seconds are over.
+
+    Args:
+        seconds: that all calls may take together, from now on, but for those that were begun.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        now = time.monotonic()
+        self._end, self._last, self._is_quick = now + seconds, now + LEFT * seconds, False
+
+    def done(self, function: Callable[[Item], Found], items: Sequence[Item]) -> list[tuple[Item, Found]]:
+        """Returns the items that are done in time, in their order, each with what the function gives for it.
+
+        Forked processes stop in the middle of what takes `LEFT` times the seconds. Where all that was asked at first
+        is quick, what is asked next is done here, as it is where nothing can be forked or such a process dies; this
+        process ends what it is at. Exceptions are passed on.
+        """
+        if self._is_quick or not items or not _can_fork():
+            return self._here(function, items)
+        started = time.monotonic()
+        try:
+            results = _forked(partial(self._in_time, function), items, min(processors(), len(items)), unheard)
+        except BrokenProcessPool:
+            return self._here(function, items)
+        self._is_quick = time.monotonic() - started < QUICK_S
+        return [(item, result[0]) for item, result in zip(items, results, strict=True) if result]
+
+    def _here(self, function: Callable[[Item], Found], items: Sequence[Item]) -> list[tuple[Item, Found]]:
+        found: list[tuple[Item, Found]] = []
+        for item in items:
+            if time.monotonic() >= self._end:
+                break
+            found.append((item, function(item)))
+        return found
+
+    def _in_time(self, function: Callable[[Item], Found], item: Item) -> list[Found]:
+        """Returns what the function gives, in a list that is empty where it is too late; nothing else in its process
+        may use an alarm."""
+        now = time.monotonic()
+        if now >= self._end:
+            return []
+        try:
+            signal.signal(signal.SIGALRM, _stop)
+            signal.setitimer(signal.ITIMER_REAL, self._last - now, AGAIN_S)
+            found = function(item)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except _TooLateError:
+            return []
+        return [found]
+
+
+class _TooLateError(BaseException):
+    """Stops what a forked process is at."""
+
+
+def _stop(*_: object) -> None:
+    raise _TooLateError
+
+
+def _can_fork() -> bool:
+    return "fork" in multiprocessing.get_all_start_methods()
 
 
 def processors() -> int:

@@ -42,6 +42,10 @@ class DerivedProgram(Generic[P]):
     def deciding(self) -> tuple[str, ...]:
         return self.program.deciding
 
+    @property
+    def budget(self) -> float:
+        return self.program.budget
+
     def knows_addresses(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> bool:
         return self.program.knows_addresses(subgroup_size, at)
 

@@ -34,6 +34,10 @@ class Program(Protocol):
     def deciding(self) -> tuple[str, ...]:
         """The other arguments on which the counts may depend, as conditions are computed from them."""
 
+    @property
+    def budget(self) -> float:
+        """The budget says how many times the usual work counting may take."""
+
     def counts_for(self, subgroup_size: int | None = None, at: Mapping[str, Any] | None = None) -> KernelCounts:
         """Returns what the program does; with executions by sub-groups of so many work-items, if a number is given.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,17 +15,22 @@ from perfmodel.basics.brief import brief, number_of
 from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.notebook import ShownAsText
+from perfmodel.basics.side_by_side import Deadline
 from perfmodel.basics.tables import seconds as with_unit
 from perfmodel.kernels.changes import Changed
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.alternatives import alternatives
+from perfmodel.modelling.counted_form import counted_form
 from perfmodel.modelling.fitted import Fitted
-from perfmodel.modelling.prediction import Floats, feature_values, predict
+from perfmodel.modelling.prediction import Floats, predict
 from perfmodel.vocabulary.named_features import evaluate_all, feature
 
 LEAST_SAVING = 0.03
 """Changes that save less are not worth a word."""
 MOST_CHANGES = 5
+CHANGES_S = 1.5
+"""After so many seconds no other changed kernel is predicted, with a larger budget of counting after so many times as
+long."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +55,15 @@ class Change:
 
 @dataclass(frozen=True)
 class Advice(ShownAsText):
-    """Holds what to change in a kernel, what saves most first; kernels that there are before others."""
+    """Holds what to change in a kernel, what saves most first; kernels that there are before others.
+
+    Attributes:
+        untried: the number of changed kernels that were not predicted, as that took too long.
+    """
 
     seconds: float
     changes: tuple[Change, ...]
+    untried: int = 0
 
     def as_json(self) -> list[dict[str, Any]]:
         """Returns the changes as values that JSON can hold."""
@@ -69,9 +81,14 @@ class Advice(ShownAsText):
         return brief(self, number_of(len(self.changes), "change"), *(str(each) for each in self.changes[:1]))
 
     def __str__(self) -> str:
+        lines = [f"  {each}" for each in self.changes]
+        if self.untried:
+            others = number_of(self.untried, "other change")
+            were = "was" if self.untried == 1 else "were"
+            lines.append(f"  {others} {were} not predicted, to save time (kernel.with_budget(10), --effort 10)")
         if not self.changes:
-            return "what to change: nothing that was tried saves 3 %"
-        return "\n".join(["what to change, by its own prediction:", *(f"  {each}" for each in self.changes)])
+            return "\n".join(["what to change: nothing that was tried saves 3 %", *lines])
+        return "\n".join(["what to change, by its own prediction:", *lines])
 
 
 def advise(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Advice:
@@ -80,50 +97,55 @@ def advise(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Adv
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the prediction of the kernel itself has said them
         seconds = float(predict(calibration, kernel, {}).seconds)
+        changed = list(alternatives(kernel))
+        predicted = Deadline(CHANGES_S * kernel.program.budget).done(partial(_seconds, calibration), changed)
         best: dict[str, Change] = {}
-        for changed, change in _predicted(calibration, alternatives(kernel), seconds):
-            best[changed] = max(best.get(changed, change), change, key=lambda each: each.saving)
+        for each, then in predicted:
+            if then is not None:
+                change = Change(each.words, then, _saving(then, seconds), each.kernel)
+                best[each.what] = max(best.get(each.what, change), change, key=lambda one: one.saving)
         tried = [*best.values(), *_imagined(calibration, kernel, seconds)]
     notable = [each for each in tried if each.saving >= LEAST_SAVING]
     ordered = sorted(notable, key=lambda each: (each.kernel is None, -each.saving))
-    return Advice(seconds, tuple(ordered[:MOST_CHANGES]))
+    return Advice(seconds, tuple(ordered[:MOST_CHANGES]), len(changed) - len(predicted))
 
 
-def _predicted(calibration: Fitted, found: Iterable[Changed], seconds: float) -> Iterator[tuple[str, Change]]:
-    """Yields what is changed of kernels that there are, with the prediction; those that have none are left out."""
-    for changed in found:
-        try:
-            then = float(predict(calibration, changed.kernel, {}).seconds)
-        except PerfmodelError:
-            continue
-        saving = 1 - then / seconds if seconds else 0.0
-        yield changed.what, Change(changed.words, then, saving, changed.kernel)
+def _seconds(calibration: Fitted, changed: Changed) -> float | None:
+    """Returns the predicted time of a changed kernel; None where there is none."""
+    with suppress(PerfmodelError):
+        return float(predict(calibration, changed.kernel, {}).seconds)
+    return None
 
 
-def _halved(values: Floats, _: Kernel) -> Floats:
+def _saving(then: float, seconds: float) -> float:
+    return 1 - then / seconds if seconds else 0.0
+
+
+Known = Callable[[str], Floats]
+"""Gives the values of a feature, by its name."""
+
+
+def _halved(values: Floats, _: Known) -> Floats:
     return np.asarray(values / 2)
 
 
-def _none(values: Floats, _: Kernel) -> Floats:
+def _none(values: Floats, _: Known) -> Floats:
     return np.asarray(values * 0)
 
 
-def _without_conflicts(values: Floats, kernel: Kernel) -> Floats:
+def _without_conflicts(values: Floats, known: Known) -> Floats:
     """Returns passes over local memory's banks as they are where each access of a sub-group takes one."""
-    name = "f_mem_access_local_granularity:subgroup"
-    return np.asarray(np.minimum(values, evaluate_all({name: feature(name)}, kernel, kernel.bind({}))[name]))
+    return np.asarray(np.minimum(values, known("f_mem_access_local_granularity:subgroup")))
 
 
-def _doubled(values: Floats, kernel: Kernel) -> Floats:
+def _doubled(values: Floats, known: Known) -> Floats:
     """Returns twice the work-items or work-groups, where each waits for loads more than once, so that two can share."""
-    names = ("f_mem_rounds_global_granularity:longest", "f_work_items")
-    rounds, items = (evaluate_all({name: feature(name)}, kernel, kernel.bind({}))[name] for name in names)
-    if float(rounds) < 2 * float(items):
-        raise KernelError(f"a work-item of kernel {kernel.name!r} does next to nothing that two could share")
+    if float(known("f_mem_rounds_global_granularity:longest")) < 2 * float(known("f_work_items")):
+        raise KernelError("a work-item does next to nothing that two could share")
     return np.asarray(values * 2)
 
 
-IMAGINED: tuple[tuple[str, tuple[str, ...], Callable[[Floats, Kernel], Floats]], ...] = (
+IMAGINED: tuple[tuple[str, tuple[str, ...], Callable[[Floats, Known], Floats]], ...] = (
     (
         "half the transactions of global memory (neighbours that access neighbours)",
         ("f_mem_transactions_global", "f_mem_scattered_global"),
@@ -148,15 +170,22 @@ IMAGINED: tuple[tuple[str, tuple[str, ...], Callable[[Floats, Kernel], Floats]],
 
 def _imagined(calibration: Fitted, kernel: Kernel, seconds: float) -> Iterator[Change]:
     """Yields what the time would be if some of what the kernel does were less."""
-    features = feature_values(calibration, kernel, {})
+    counted = counted_form(calibration, kernel, {})
+    features = evaluate_all(calibration.model.features, counted, counted.bind({}))
     compiled = calibration.model.string.compile()
+
+    def known(name: str) -> Floats:
+        if name in features:
+            return features[name]
+        return evaluate_all({name: feature(name)}, counted, counted.bind({}))[name]
+
     for words, beginnings, changed in IMAGINED:
         chosen = {name: values for name, values in features.items() if name.startswith(beginnings)}
         if not any(np.any(values) for values in chosen.values()):
             continue
         try:
-            less = {name: changed(values, kernel) for name, values in chosen.items()}
+            less = {name: changed(values, known) for name, values in chosen.items()}
         except PerfmodelError:
             continue
         then = float(compiled(calibration.parameters, {**features, **less}))
-        yield Change(words, then, 1 - then / seconds if seconds else 0.0)
+        yield Change(words, then, _saving(then, seconds))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -17,13 +17,13 @@ from perfmodel.basics.brief import brief
 from perfmodel.basics.errors import KernelError, PerfmodelError
 from perfmodel.basics.json_values import plain
 from perfmodel.basics.notebook import table
-from perfmodel.basics.side_by_side import soon_or_side_by_side
+from perfmodel.basics.side_by_side import Deadline
 from perfmodel.basics.tables import grid
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling import notebook_plots
 from perfmodel.modelling.attribution import attribute
 from perfmodel.modelling.fitted import Fitted
-from perfmodel.modelling.growing import Growth, Point, doublings, growth
+from perfmodel.modelling.growing import FOLLOWED, Growth, Point, growth
 from perfmodel.modelling.mechanism import MOST_PRICE, Mechanism, mechanism
 from perfmodel.modelling.prediction import LEVEL, Floats, Prediction, feature_values, predicted
 
@@ -40,6 +40,10 @@ LEAST_NOTABLE = 0.005
 UNLIKE = 0.5
 # Up to so many doublings beyond the measurements, a prediction is nearly one between them.
 NEARLY_WITHIN = 0.25
+# How what is left out to save time is asked for.
+GIVEN_MORE = "(kernel.with_budget(10), --effort 10)"
+# After so many seconds no other size is predicted, with a larger budget of counting after so many times as long.
+GROWTH_S = 1.5
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,7 @@ class Explanation:
         bottleneck: the name of the cost with the largest share.
         mechanism: what that is, in words; None where the model does not say.
         growth: what twice each size changes; sizes that can't be doubled are left out.
+        hurried: the sizes of which not all was looked at, as it took too long.
     """
 
     kernel: str
@@ -147,6 +152,7 @@ class Explanation:
     bottleneck: str
     mechanism: Mechanism | None
     growth: tuple[Growth, ...]
+    hurried: tuple[str, ...]
     trust: Trust
 
     @property
@@ -226,6 +232,9 @@ class Explanation:
         found = [sentence for each in growing for sentence in each.sentences(self.bottleneck)]
         if staying:
             found.append(f"twice {' or '.join(staying)} takes as long, however often it is doubled")
+        if self.hurried:
+            some = f"{' and '.join(self.hurried)} change{'s' if len(self.hurried) == 1 else ''}"
+            found.append(f"what {some} was predicted only in part, to save time {GIVEN_MORE}")
         found += [
             f"{name} is {factor:.3g} times outside its range in the fit; {abs(self.trust.dependence[name]):.0%} of the "
             "time depends on it"
@@ -263,6 +272,8 @@ def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Ex
     bound = {name: int(value) for name, value in kernel.bind(sizes).items()}
     items = _items(calibration, features, terms, costs, seconds)
     bottleneck = costs[0].name if costs else ""
+    deadline = Deadline(GROWTH_S * kernel.program.budget)
+    growth, hurried = _growths(calibration, kernel, bound, Point(0, seconds, _alone(costs)), deadline)
     return Explanation(
         kernel=" ".join(filter(None, [kernel.name, kernel.variant])),
         sizes=bound,
@@ -274,7 +285,8 @@ def explain(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int]) -> Ex
         items=items,
         bottleneck=bottleneck,
         mechanism=mechanism(calibration, kernel, sizes, features, bottleneck),
-        growth=tuple(_growths(calibration, kernel, bound, Point(0, seconds, _alone(costs)))),
+        growth=growth,
+        hurried=hurried,
         trust=_trust(calibration, features, seconds, found),
     )
 
@@ -295,10 +307,14 @@ def _costs(calibration: Fitted, features: Mapping[str, Floats], seconds: float) 
     )
 
 
-def _growths(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int], here: Point) -> Iterator[Growth]:
-    """Yields how the time grows with each size that can be doubled and counted."""
+def _growths(
+    calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int], here: Point, deadline: Deadline
+) -> tuple[tuple[Growth, ...], tuple[str, ...]]:
+    """Returns how the time grows with each size that can be doubled and counted, and the sizes of which more would be
+    known after the deadline."""
     compiled = calibration.model.string.compile()
     known: dict[tuple[str, int], Point | None] = {}
+    hurried: dict[str, None] = {}
 
     def at(size: tuple[str, int]) -> Point | None:
         name, value = size
@@ -310,17 +326,17 @@ def _growths(calibration: Fitted, kernel: Kernel, sizes: Mapping[str, int], here
         return None
 
     def look_at(wanted: Sequence[tuple[str, int]]) -> None:
-        new = [size for size in wanted if size not in known]
-        known.update(zip(new, soon_or_side_by_side(at, new), strict=True))
+        known.update(deadline.done(at, [size for size in wanted if size not in known]))
+        hurried.update((name, None) for name, value in wanted if (name, value) not in known)
 
     def look(name: str, values: Sequence[int]) -> list[Point | None]:
         look_at([(name, value) for value in values])
-        return [known[name, value] for value in values]
+        return [known.get((name, value)) for value in values]
 
-    look_at([(name, each) for name, value in sizes.items() for each in doublings(value)])
-    for name, value in sizes.items():
-        if found := growth(replace(here, value=value), name, partial(look, name)):
-            yield found
+    # What each size does first, and then how it goes on.
+    look_at([(name, value * 2**times) for times in FOLLOWED for name, value in sizes.items() if value > 0])
+    found = (growth(replace(here, value=value), name, partial(look, name)) for name, value in sizes.items())
+    return tuple(filter(None, found)), tuple(hurried)
 
 
 def _alone(costs: Sequence[CostShare]) -> dict[str, float]:

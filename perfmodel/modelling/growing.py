@@ -131,15 +131,10 @@ def growth(here: Point, name: str, look: Looking) -> Growth | None:
 
 def _doubled(value: int, look: Looking) -> list[Point]:
     """Returns the predictions at doublings of a size, as far as they are possible; see `FOLLOWED`."""
-    found = _possible(look(doublings(value)))
+    found = _possible(look([value * 2**times for times in FOLLOWED])) if value > 0 else []
     if found and (len(found) < len(FOLLOWED) or found[0].limit != found[1].limit):
         found += _possible(look([value * 2**times for times in BETWEEN]))
     return sorted(found, key=lambda each: each.value)
-
-
-def doublings(value: int) -> list[int]:
-    """Returns the values of a size that are looked at first; none of one that is no positive number."""
-    return [value * 2**times for times in FOLLOWED] if value > 0 else []
 
 
 def _halved(value: int, limit: str, look: Looking) -> list[Point]:

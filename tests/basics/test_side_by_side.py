@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from perfmodel.basics.errors import PerfmodelError
-from perfmodel.basics.side_by_side import side_by_side, soon_or_side_by_side
+from perfmodel.basics.side_by_side import Deadline, side_by_side
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -23,17 +24,49 @@ def test_things_are_done_side_by_side_in_their_order(workers: int) -> None:
         side_by_side(lambda number: 1 / number, [1, 0], workers)
 
 
-def test_what_is_done_soon_is_done_here_and_the_rest_beside_it() -> None:
-    processes = soon_or_side_by_side(lambda _: os.getpid(), range(3), soon_s=60)
-    assert processes == [os.getpid()] * 3
+def test_what_follows_something_quick_is_done_here_and_all_else_beside_it() -> None:
+    def process(seconds: float) -> int:
+        time.sleep(seconds)
+        return os.getpid()
 
-    def slowly(number: int) -> int:
-        time.sleep(0.05)
-        return number * number
-
-    assert soon_or_side_by_side(slowly, range(6), soon_s=0.01) == [0, 1, 4, 9, 16, 25]
+    here, slow = os.getpid(), Deadline(600)
+    for _ in range(2):
+        beside = slow.done(process, [0.4, 0.5])
+        assert [item for item, _ in beside] == [0.4, 0.5]
+        assert here not in {found for _, found in beside}
     with pytest.raises(ZeroDivisionError):
-        soon_or_side_by_side(lambda number: 1 / number, [1, 1, 0], soon_s=0)
+        slow.done(lambda number: 1 / number, [1, 1, 0])
+    quick = Deadline(600)
+    while here not in {found for _, found in quick.done(process, [0.0, 0.0])}:
+        pass
+
+
+def test_what_is_not_done_in_time_is_stopped_and_tidied_up(tmp_path: Path) -> None:
+    def done(number: int) -> int:
+        if number % 2:
+            try:
+                time.sleep(600)
+            finally:
+                (tmp_path / str(number)).touch()
+        return number
+
+    deadline = Deadline(2)
+    assert deadline.done(done, range(4)) == [(0, 0), (2, 2)]
+    assert {path.name for path in tmp_path.iterdir()} <= {"1", "3"}
+    assert (tmp_path / "1").exists()
+    assert deadline.done(done, range(4)) == []
+
+
+@pytest.mark.parametrize("ways", [[], ["fork"]])
+def test_where_nothing_can_be_forked_the_last_thing_is_done_to_its_end(
+    ways: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ways)
+    deadline = Deadline(1.0)
+    done = deadline.done(lambda _: time.sleep(0.3), range(100))
+    assert 0 < len(done) < 100
+    assert deadline.done(str, [1]) == []
+    assert Deadline(1.0).done(str, []) == []
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -15,6 +15,7 @@ mpl.use("Agg")
 
 import perfmodel as pm
 from perfmodel.basics.errors import CalibrationError, KernelError
+from perfmodel.modelling import advising, explanation
 from perfmodel.modelling.comparison import Comparison
 from perfmodel.modelling.explanation import Explanation
 from tests.conftest import SimulatedTime
@@ -61,6 +62,24 @@ def test_growth_is_what_predictions_say(calibration: pm.Calibration, tiled: pm.K
     assert growth.times == pytest.approx(two / one)
     assert growth.exponent == pytest.approx(math.log2(two / one))
     assert "twice n takes" in str(calibration.explain(tiled, n=128))
+
+
+def test_what_there_was_no_time_for_is_said(
+    calibration: pm.Calibration, tiled: pm.Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = calibration.explain(tiled)
+    assert whole.hurried == ()
+    assert "to save time" not in str(whole)
+    monkeypatch.setattr(explanation, "GROWTH_S", 0.0)
+    found = calibration.explain(tiled)
+    assert (found.growth, found.hurried) == ((), ("n",))
+    assert "what n changes was predicted only in part, to save time (kernel.with_budget(10), --effort 10)" in str(found)
+    assert found.as_json()["hurried"] == ["n"]
+    monkeypatch.setattr(advising, "CHANGES_S", 0.0)
+    advice = calibration.advise(tiled)
+    assert not any(change.kernel for change in advice.changes)
+    assert advice.untried > 0
+    assert f"{advice.untried} other changes were not predicted, to save time" in str(advice)
 
 
 def test_growth_names_the_size_from_which_something_else_limits(calibration: pm.Calibration, tiled: pm.Kernel) -> None:

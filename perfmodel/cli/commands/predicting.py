@@ -14,6 +14,7 @@ from perfmodel.cli import impossible_launches
 from perfmodel.cli.commands import printing
 from perfmodel.cli.commands.selection import kernel_data, selected
 from perfmodel.cli.completion import complete
+from perfmodel.cli.hints import on_command_line
 from perfmodel.cli.options import (
     Command,
     calibration_option,
@@ -104,11 +105,11 @@ def _explain(parsed: argparse.Namespace) -> None:
         calibration,
         lambda: {
             "explanations": [
-                which | each.as_json() | {"advice": to_do.as_json()}
+                which | each.as_json() | {"advice": to_do.as_json(), "untried_changes": to_do.untried}
                 for which, (each, to_do) in zip(named, told, strict=True)
             ]
         },
-        lambda: "\n\n".join(f"{each}\n\n{to_do}" for each, to_do in told),
+        lambda: "\n\n".join(on_command_line(f"{each}\n\n{to_do}") for each, to_do in told),
     )
 
 
