@@ -184,7 +184,7 @@ class Kernel(CountedKernel):
                 the constants and numbers, as Triton's.
             args: the arguments, in their order or by name: numpy arrays (or all that has ``dtype`` and ``shape``),
                 numbers, words for arrays (``random:float32:n*n``, ``zeros:bfloat16:n*n``, ``FILE.npy``), expressions
-                over sizes; whole numbers that are left out are sizes.
+                over sizes, and tuples of these; whole numbers that are left out are sizes.
             target: the architecture to compile for.
             assumptions: see `from_opencl`.
             arguments: constants (``tl.constexpr``), sizes and other numbers, and options of Triton's compiler

@@ -90,6 +90,7 @@ def backend_of(target: str) -> tuple[Any, Any]:
 def compiled(
     fn: Any,
     target: str,
+    parts: Mapping[str, tuple[str, ...]],
     signature: Mapping[str, str],
     constants: Mapping[str, Any],
     divisible: tuple[str, ...],
@@ -99,6 +100,7 @@ def compiled(
 
     Args:
         fn: under ``@triton.jit``.
+        parts: the names of the parts of each argument that is a tuple, which the signature and all else has.
         signature: the type of each argument as Triton writes it (``*fp32``, ``i32``, ``constexpr``).
         constants: the values of those that are ``constexpr``.
         divisible: arguments that are known to be multiples of 16.
@@ -113,9 +115,14 @@ def compiled(
     def compile_() -> dict[str, Any]:
         from triton.compiler import ASTSource
 
-        places = {name: place for place, name in enumerate(fn.arg_names)}
-        attributes = {(places[name],): [["tt.divisibility", 16]] for name in divisible}
-        source = ASTSource(fn, dict(signature), {(places[n],): value for n, value in constants.items()}, attributes)
+        paths: dict[str, tuple[int, ...]] = {}
+        types: dict[str, Any] = {}
+        for place, name in enumerate(fn.arg_names):
+            own = parts.get(name)
+            paths |= {name: (place,)} if own is None else {part: (place, number) for number, part in enumerate(own)}
+            types[name] = signature[name] if own is None else tuple(signature[part] for part in own)
+        attributes = {paths[name]: [["tt.divisibility", 16]] for name in divisible}
+        source = ASTSource(fn, types, {paths[name]: value for name, value in constants.items()}, attributes)
         try:
             made = triton.compile(source, target=chosen, options=dict(options))
         except Exception as error:  # Triton raises all kinds

@@ -45,13 +45,15 @@ class _Call:
     """Arguments of a call of a kernel.
 
     Attributes:
-        arguments: by name, those that are no constants.
+        arguments: by name, those that are no constants, and of tuples each part: ``strides_0`` …
+        parts: the names of the parts of each tuple.
         constants: the values of those that are.
         numbers: all that is known: constants, values and sizes.
         options: of Triton's compiler.
     """
 
     arguments: Mapping[str, Given]
+    parts: Mapping[str, tuple[str, ...]]
     constants: Mapping[str, Any]
     numbers: Mapping[str, Any]
     options: Mapping[str, Any]
@@ -81,7 +83,7 @@ def triton_program(
     call = _called(decorated, args, keywords, frozenset(backend.parse_options({}).__dict__))
     sizes, free = _sizes(function.__name__, call, grid, keywords)
     signature, constants, divisible, said = _specialized(function, call, sizes, assumptions)
-    text = compiled(function, target, signature, constants, divisible, call.options)
+    text = compiled(function, target, call.parts, signature, constants, divisible, call.options)
     whole = {name: int(value) for name, value in call.constants.items() if isinstance(value, int)}
     grid = _grid(function.__name__, grid, {**sizes, **call.numbers, **call.options})
     declared = _declared(text, call, signature, grid, whole)
@@ -133,6 +135,7 @@ def _called(
             chosen[constant] = value
     constants: dict[str, Any] = {}
     arguments: dict[str, Given] = {}
+    parts: dict[str, tuple[str, ...]] = {}
     for parameter in function.params:
         value = values.get(parameter.name, parameter.name)
         if parameter.is_constexpr:
@@ -144,10 +147,15 @@ def _called(
             constants[parameter.name] = getattr(value, "value", value) if type(value).__name__ == "constexpr" else value
         elif value is None:
             constants[parameter.name] = None
+        elif isinstance(value, tuple | list):
+            parts[parameter.name] = tuple(f"{parameter.name}_{place}" for place in range(len(value)))
+            of_parts = dict(zip(parts[parameter.name], value, strict=True))
+            arguments |= {part: given(part, each) for part, each in of_parts.items() if each is not None}
+            constants |= {part: None for part, each in of_parts.items() if each is None}
         else:
             arguments[parameter.name] = given(parameter.name, value)
     plain = {n: each.value for n, each in arguments.items() if isinstance(each, GivenNumber) and each.value is not None}
-    return _Call(arguments, constants, {**numbers, **constants, **plain}, chosen)
+    return _Call(arguments, parts, constants, {**numbers, **constants, **plain}, chosen)
 
 
 def _computed(kernel: str, constant: str, rule: Callable[[dict[str, Any]], Any], known: dict[str, Any]) -> Any:
@@ -193,8 +201,8 @@ def _specialized(
     constants = dict(call.constants)
     divisible: list[str] = []
     assumed: list[str] = []
-    for parameter in function.params:
-        name = parameter.name
+    named = [(part, each) for each in function.params for part in call.parts.get(each.name, (each.name,))]
+    for name, parameter in named:
         if name in constants:
             signature[name] = "constexpr"
             continue

@@ -22,7 +22,7 @@ def store(path: Path, kernels: Mapping[str, Kernel]) -> None:
     for title, kernel in kernels.items():
         program: Any = kernel.program
         declared = [[type(each).__name__, vars(each)] for each in program.declared]
-        text, entry, name, grid, block, _, shared, assumptions, _, _, _, free = program.__reduce__()[1]
+        text, entry, name, grid, block, _, shared, assumptions, _, _, _, free, *_ = program.__reduce__()[1]
         plain = [text, entry, name, grid, block, declared, shared, assumptions, free, kernel.bound]
         found[title] = json.loads(json.dumps(plain))
     path.write_bytes(lzma.compress(json.dumps(found).encode(), preset=9))

@@ -481,3 +481,11 @@ case(
     {"R": 1, "BLOCK": 64},
     convolved,
 )
+TUPLE = floats(5, 48)
+case(
+    "mirrored",
+    (5,),
+    {"x": TUPLE, "shape": (5, 43), "strides": (48, 1), "out": zeros(5, 48)},
+    {"BLOCK": 64},
+    lambda: {"out": np.pad(TUPLE[:, 42::-1], ((0, 0), (0, 5)))},
+)

@@ -448,3 +448,11 @@ def depthwise(x, weight, out, rows, columns, R: tl.constexpr, BLOCK: tl.constexp
             pixel = tl.load(x + (channel * rows + y) * columns + c, mask=mask, other=0.0)
             total += pixel * tl.load(weight + (channel * (2 * R + 1) + dy + R) * (2 * R + 1) + dx + R)
     tl.store(out + (channel * rows + row) * columns + at, total, mask=at < columns)
+
+
+@triton.jit
+def mirrored(x, shape, strides, out, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + row * strides[0] + at * strides[1], mask=at < shape[1])
+    tl.store(out + row * strides[0] + (shape[1] - 1 - at) * strides[1], value, mask=at < shape[1])
