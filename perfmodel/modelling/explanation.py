@@ -233,8 +233,9 @@ class Explanation:
         if staying:
             found.append(f"twice {' or '.join(staying)} takes as long, however often it is doubled")
         if self.hurried:
-            some = f"{' and '.join(self.hurried)} change{'s' if len(self.hurried) == 1 else ''}"
-            found.append(f"what {some} was predicted only in part, to save time {GIVEN_MORE}")
+            found.append(
+                f"how it grows with {', '.join(self.hurried)} is known only in part, to save time {GIVEN_MORE}"
+            )
         found += [
             f"{name} is {factor:.3g} times outside its range in the fit; {abs(self.trust.dependence[name]):.0%} of the "
             "time depends on it"

@@ -73,7 +73,7 @@ def test_what_there_was_no_time_for_is_said(
     monkeypatch.setattr(explanation, "GROWTH_S", 0.0)
     found = calibration.explain(tiled)
     assert (found.growth, found.hurried) == ((), ("n",))
-    assert "what n changes was predicted only in part, to save time (kernel.with_budget(10), --effort 10)" in str(found)
+    assert "how it grows with n is known only in part, to save time (kernel.with_budget(10), --effort 10)" in str(found)
     assert found.as_json()["hurried"] == ["n"]
     monkeypatch.setattr(advising, "CHANGES_S", 0.0)
     advice = calibration.advise(tiled)

@@ -108,17 +108,24 @@ class AccessAddresses:
 
     def executions_at(self, limit: int) -> list[tuple[Mask, Array]]:
         """Returns some executions with the addresses of their lanes."""
-        found = [*self.noted.scattered]
-        if len(found) > limit:
-            found = [found[place] for place in np.linspace(0, len(found) - 1, limit).astype(int)]
-        if self.noted.rows and len(found) < limit:
-            rows = self.noted.rows[:: max(1, len(self.noted.rows) // limit)]
-            known: Mask | None = None  # executions that follow each other mostly have the same lanes
-            for mask, row in rows[:limit]:
-                if mask is not known:
-                    known, blocks, away = mask, self.lanes.block_of[mask.index], self.noted.along[mask.within]
-                found.append((mask, row[blocks] + away))
-        return found
+        scattered, rows = self._some(limit)
+        return [*scattered, *((mask, self._of_lanes(mask, row)) for mask, row in rows)]
+
+    def _some(self, limit: int) -> tuple[list[tuple[Mask, Array]], list[tuple[Mask, Array]]]:
+        """Returns some executions at addresses that are not regular, and some at those that are; see `Addresses`."""
+        scattered, rows = self.noted.scattered, self.noted.rows
+        if len(scattered) > limit:
+            scattered = [scattered[place] for place in np.linspace(0, len(scattered) - 1, limit).astype(int)]
+        if len(scattered) >= limit:
+            return scattered, []
+        return scattered, rows[:: max(1, len(rows) // limit)][:limit]
+
+    def _of_lanes(self, mask: Mask, row: Array) -> Array:
+        """Returns the addresses of the lanes that take part, by where the thread at the origin of each block would
+        access."""
+        if mask.columns is not None:
+            return np.asarray(row[:, None] + self.noted.along[mask.columns]).ravel()
+        return np.asarray(row[self.lanes.block_of[mask.index]] + self.noted.along[mask.within])
 
     def blocks_of_subgroups(self, width: int, size: int) -> float:
         """Returns how many blocks of so many bytes a sub-group touches in one execution, on average."""
@@ -218,32 +225,62 @@ class AccessAddresses:
         key = width, unit, in_place
         if key not in self._known_patterns:
             patterns: Counter[bytes] = Counter()
-            others: list[Array] = []
-            known: Mask | None = None
-            for mask, addresses in self.looked_at:
-                if mask is not known:
-                    known = mask
-                    starts = np.flatnonzero(np.diff(subgroups_of(self.lanes, mask, width), prepend=-1))
-                    rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(addresses)))
-                    columns = mask.within % width if in_place else np.arange(len(rows)) - starts[rows]
-                if self.is_of_image:
-                    addresses = in_tiles(addresses, self.noted.row_bytes)
-                table = np.full((len(starts), width), NOWHERE)
-                table[rows, columns] = addresses - (addresses[starts] // unit * unit)[rows]
+            others: list[tuple[Array, int]] = []
+            for mask, addresses, times in self._different(unit):
+                table = self._table(mask, addresses, width, unit, in_place)
                 if len(table) and (table == table[0]).all():
-                    patterns[table[0].tobytes()] += len(table)
+                    patterns[table[0].tobytes()] += times * len(table)
                 elif len(patterns) > max(SEEN, MOSTLY * patterns.total()):
-                    others.append(table)
+                    others.append((table, times))
                 else:
-                    patterns.update(table.view(np.dtype((np.void, table.itemsize * width)))[:, 0].tolist())
-            tables = [np.frombuffer(b"".join(patterns), np.int64).reshape(-1, width), *others]
-            counts = [np.fromiter(patterns.values(), np.int64), *(np.ones(len(table), np.int64) for table in others)]
+                    found = Counter(table.view(np.dtype((np.void, table.itemsize * width)))[:, 0].tolist())
+                    patterns.update({pattern: times * count for pattern, count in found.items()})
+            tables = [np.frombuffer(b"".join(patterns), np.int64).reshape(-1, width), *(table for table, _ in others)]
+            counts = [np.fromiter(patterns.values(), np.int64), *(np.full(len(table), n) for table, n in others)]
             self._known_patterns[key] = np.concatenate(tables), np.concatenate(counts)
         return self._known_patterns[key]
 
+    def _different(self, unit: int) -> Iterator[tuple[Mask, Array, int]]:
+        """Yields what `looked_at` holds, executions that are the same but for multiples of `unit` once, and how many
+        these are."""
+        scattered, rows = self._some(MOST_LOOKED_AT)
+        for mask, addresses in scattered:
+            yield mask, addresses, 1
+        alike: dict[tuple[int, bytes], list[tuple[Mask, Array]]] = {}
+        for place, (mask, row) in enumerate(rows):
+            # Tiles of images are no multiples.
+            same = place.to_bytes(8) if self.is_of_image else (row % unit).tobytes()
+            alike.setdefault((id(mask), same), []).append((mask, row))
+        for several in alike.values():
+            mask, row = several[0]
+            yield mask, self._of_lanes(mask, row), len(several)
+
+    def _table(self, mask: Mask, addresses: Array, width: int, unit: int, in_place: bool) -> Array:
+        """Returns the addresses of one execution as rows of sub-groups; see `_patterns`."""
+        if self.is_of_image:
+            addresses = in_tiles(addresses, self.noted.row_bytes)
+        if mask.columns is not None:
+            lanes = mask.columns
+            by_block = addresses.reshape(self.lanes.count, -1)
+            starts = np.flatnonzero(np.diff(lanes // width, prepend=-1))
+            rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(lanes)))
+            columns = lanes % width if in_place else np.arange(len(rows)) - starts[rows]
+            by_block = by_block - (by_block[:, starts] // unit * unit)[:, rows]
+            if len(lanes) == len(starts) * width:
+                return by_block.reshape(-1, width)
+            tables = np.full((self.lanes.count, len(starts), width), NOWHERE)
+            tables[:, rows, columns] = by_block
+            return tables.reshape(-1, width)
+        starts = np.flatnonzero(np.diff(subgroups_of(self.lanes, mask, width), prepend=-1))
+        rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(addresses)))
+        columns = mask.within % width if in_place else np.arange(len(rows)) - starts[rows]
+        table = np.full((len(starts), width), NOWHERE)
+        table[rows, columns] = addresses - (addresses[starts] // unit * unit)[rows]
+        return table
+
     @cached_property
     def looked_at(self) -> list[tuple[Mask, Array]]:
-        """The executions that are looked at for transactions and bank conflicts."""
+        """The executions that are looked at for transactions and bank conflicts, with the addresses of their lanes."""
         return self.executions_at(MOST_LOOKED_AT)
 
     @cached_property

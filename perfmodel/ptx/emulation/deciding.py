@@ -6,7 +6,7 @@ What is loaded decides with what it follows from, which is also what the kernel 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -199,9 +199,10 @@ class Deciding:
         always = [block for block in blocks if self._is_always_met(block.number, loop)]
         inside = [each for block in blocks for each in block.instructions]
         steady = {each for block in always for each in block.instructions if each.guard is None}
-        set_inside = {name for each in inside for name in written(each)}
+        times = Counter(name for each in inside for name in written(each))
+        set_inside = set(times)
         carried = self.flow.alive[loop.header] & set_inside
-        set_inside -= _fixed(inside, steady, carried)
+        set_inside -= _fixed(times, steady, carried)
         stepping = {name for name in carried if self._steps(name, inside, carried, set_inside, steady)}
         moving = set(stepping)
         while True:
@@ -210,9 +211,7 @@ class Deciding:
                 for each in steady
                 if self._is_linear(each, set_inside) and each.opcode != "setp"
                 for name in written(each)
-                if name not in moving
-                and set(read(each)) & set_inside <= moving
-                and sum(name in written(other) for other in inside) == 1
+                if name not in moving and set(read(each)) & set_inside <= moving and times[name] == 1
             }
             if not more:
                 break
@@ -288,11 +287,14 @@ def _adds(instruction: Instruction) -> bool:
     return instruction.opcode in ("add", "sub", "mov")
 
 
-def _fixed(inside: list[Instruction], steady: Collection[Instruction], carried: frozenset[str]) -> set[str]:
+def _fixed(times: Mapping[str, int], steady: Collection[Instruction], carried: frozenset[str]) -> set[str]:
     """Returns registers that a loop sets to the same in every iteration: what the launch gives, and what follows from
     that, which compilers leave where it is used. What a loop loads from one place again and again, as it might store
-    there, is taken to stay the same."""
-    times = Counter(name for each in inside for name in written(each))
+    there, is taken to stay the same.
+
+    Args:
+        times: how many instructions set each register that the loop sets.
+    """
     fixed: set[str] = set()
     while True:
         more = {

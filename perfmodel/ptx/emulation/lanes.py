@@ -66,6 +66,12 @@ class Mask:
         return int(np.count_nonzero(self.active))
 
     @cached_property
+    def columns(self) -> NDArray[np.intp] | None:
+        """The numbers within their block of the lanes that take part, if these are the same in all blocks, and some."""
+        rows = self.active.reshape(self.lanes.count, -1)
+        return np.flatnonzero(rows[0]) if rows[0].any() and bool((rows == rows[0]).all()) else None
+
+    @cached_property
     def index(self) -> NDArray[np.intp]:
         return np.flatnonzero(self.active)
 
@@ -99,7 +105,7 @@ class Mask:
 
     def forget(self) -> None:
         """Gives back the memory of what follows from the mask, which is found again where it is needed."""
-        for name in ("index", "within", "by_block", "firsts", "_warps"):
+        for name in ("columns", "index", "within", "by_block", "firsts", "_warps"):
             self.__dict__.pop(name, None)
 
     def where(self, condition: Any) -> Mask:

@@ -219,6 +219,13 @@ class Addresses:
         return np.array(self._seen)
 
     def _rest(self, mask: Mask, addresses: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        if mask.columns is not None:  # as mostly: lanes and blocks are the axes of a table
+            table, along = addresses.reshape(self.lanes.count, -1), self.along[mask.columns]
+            if table[-1, -1] - table[-1, 0] != along[-1] - along[0]:
+                return None
+            moved = table - along
+            row = moved[:, 0].copy()
+            return row if bool((moved == row[:, None]).all()) else None
         taking, first, blocks = mask.firsts
         if len(first):  # most addresses that are not regular are seen to be by the last block's first and last lane
             one, other = mask.within[first[-1]], mask.within[-1]
