@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -61,12 +61,47 @@ class BarrierFamily(FeatureFamily):
     examples = ("f_sync_barrier_local", "f_sync_barrier_local_granularity:workgroup")
 
     def parse(self, name: FeatureName, words: tuple[Word, ...]) -> BarrierFeature:
-        granularity = WORKITEM
-        for word in words:
-            if word.key != "granularity" or word.condition is None:
-                raise unknown_word(name, word, ("granularity",))
-            granularity = parse_granularity(word)
-        return BarrierFeature(name, granularity)
+        return BarrierFeature(name, only_granularity(name, words))
+
+
+def only_granularity(name: FeatureName, words: tuple[Word, ...]) -> Granularity:
+    """Returns the granularity that the words of a feature name ask for, which may say nothing else."""
+    granularity = WORKITEM
+    for word in words:
+        if word.key != "granularity" or word.condition is None:
+            raise unknown_word(name, word, ("granularity",))
+        granularity = parse_granularity(word)
+    return granularity
+
+
+class FenceFeature(CountedFeature):
+    """Fences beyond work-groups, times those that execute them."""
+
+    unit = "fence"
+
+    def __init__(self, name: FeatureName, granularity: Granularity) -> None:
+        super().__init__(name)
+        self.granularity = granularity
+        self.subgroup_size = granularity.subgroup_size
+
+    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        def total(granularity: Granularity) -> Any:
+            return sum((granularity.executions(each, self.name)(sizes) for each in counts.fences), np.asarray(0.0))
+
+        return self.granularity.largest(total)
+
+
+class FenceFamily(FeatureFamily):
+    prefix = ("sync", "fence")
+    summary = "fences beyond work-groups, times those that execute them; accesses that release or acquire are parts"
+    examples = ("f_sync_fence", "f_sync_fence_granularity:subgroup")
+
+    def candidates(self, counts: KernelCounts) -> Iterable[str]:
+        if counts.fences:
+            yield self.name
+
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> FenceFeature:
+        return FenceFeature(name, only_granularity(name, words))
 
 
 class KernelLaunchFamily(SingleFamily):

@@ -149,6 +149,12 @@ MULTIPLICATIONS = 945e12 / 2
 """So many multiplications and additions of halves an H200's tensor cores do in a second, of 989e12 / 2 on the data
 sheet; measured by `benchmarks.triton_kernels`, as no generator has such."""
 
+FENCES = 132 / 4e-9
+WAIT_FOR_FENCE = 3e-7
+"""So many fences beyond a work-group an H200's units do in a second, each for a sub-group, and so many seconds does a
+sub-group that is alone wait for one that orders what it accesses; measured by `benchmarks.fences`, as no generator has
+such."""
+
 PACE = 1.09
 """A cycle of an H200's schedulers at 1.98 GHz, relative to what `p_f32` is for an addition, a product or a multiply-add
 that is counted by the source; measured by `benchmarks.issue_rates`, as no generator is counted by machine code."""
@@ -213,7 +219,8 @@ lookups  = p_constant * f_mem_transactions_global_load_block:4_tag:constant
            + p_constant_line * f_mem_transactions_global_load_block:64_tag:constant
              * max(1 - p_near_constant / max(f_mem_tables, 1), 0)
 asked    = p_l1_global * f_issue_query
-fetched  = (lines + p_l1_global * (f_mem_access_scratch_load_granularity:subgroup + words * f_work_items / 32)
+fetched  = (lines + p_fence * f_sync_fence_granularity:subgroup
+           + p_l1_global * (f_mem_access_scratch_load_granularity:subgroup + words * f_work_items / 32)
            + max((p_image + known * {ASKED} * p_l1_global) * f_mem_access_global_load_tag:image_granularity:subgroup
                  + p_pixel * f_mem_bytes_global_load_tag:image
                  + {OF_EIGHT} * p_pixel * f_mem_bytes_global_load_tag:thick,
@@ -293,6 +300,7 @@ waits    = ((1 - known) * p_wait_scratch + p_wait_load * own ** 4 / (1 + own ** 
            + p_wait_load * far + p_wait_dram * missed * shared * min(far, fresh)
            + (1 - known) * p_wait_local * f_mem_waits_local_granularity:longest
            + p_wait_op * ({ONE_BY_ONE} + known * {ARRIVAL} * (slots / 32 - 1) * f_sync_barrier_local)
+           + p_wait_fence * f_sync_fence_granularity:longest
            + (1 - known) * (p_wait_double * f_op_float64_carried_granularity:longest + p_wait_slow * {SLOW})
            + group / slots * 32 * p_units * (lines + local)
 turns    = waits * max(1 / f_work_items, 1 / max(longest, 1) / together)
@@ -431,6 +439,8 @@ class Gpu(Recipe):
             "p_wait_double": {"value": 4e-9, "min": 1e-9, "max": 2e-8},
             "p_wait_slow": {"value": 2e-8, "min": 5e-9, "max": 2e-7},
             "p_mma": 1 / MULTIPLICATIONS,
+            "p_fence": 1 / FENCES,
+            "p_wait_fence": WAIT_FOR_FENCE,
             "p_apart": 1.0,
             "p_moved": 1.0,
             **sent_of(device),

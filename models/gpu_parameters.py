@@ -41,6 +41,9 @@ OFTEN = f"{LOADED} / f_mem_footprint_global_block:32"
 
 NEIGHBOURS = "neighbouring work-items that {} neighbouring elements would help"
 FEWER_LOADS = "fewer loads would help: results kept in registers, tiles in local memory, or vectors of two or four"
+FEWER_FENCES = (
+    "fewer fences would help: atomics that order nothing else (relaxed), or one fence for all that a work-group stores"
+)
 LESS_SCRATCH = (
     "private arrays that are small and whose indices are known once loops are unrolled stay in registers, or local "
     "memory in their place, would help"
@@ -457,6 +460,20 @@ PARAMETERS: dict[str, Meaning] = {
         FILLED,
         "several independent ones side by side in each work-item, native_ functions, or more work-items would help",
         {"{:.3g} ns": "1e9 * p_wait_slow"},
+    ),
+    "p_fence": Meaning(
+        words="fences, and accesses that release or acquire, beyond a work-group",
+        figures={"{:.3g} in each work-item": "f_sync_fence / f_work_items"},
+        advice=FEWER_FENCES,
+        reads={"{:.3g} G sub-groups/s": "1e-9 / p_fence"},
+        physical={"H200": Physical(22, 46, "benchmarks.fences")},
+    ),
+    "p_wait_fence": Meaning(
+        words="waits at fences beyond a work-group for all accesses before",
+        figures={"{:.3g} in each work-item": "f_sync_fence / f_work_items"} | FILLED,
+        advice=FEWER_FENCES,
+        reads={"{:.3g} ns": "1e9 * p_wait_fence"},
+        physical={"H200": Physical(180, 500, "benchmarks.fences")},
     ),
     "p_mma": Meaning(
         words="multiplications of halves on tensor cores",

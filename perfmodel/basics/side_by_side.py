@@ -22,7 +22,7 @@ Told = Callable[[int, int], None]
 
 QUICK_S = 0.3
 """Calls that take longer in all are worth processes of their own, which take a moment to start."""
-LEFT = 4
+GRACE = 4
 """A call that began before a deadline may take until so many times its seconds are over."""
 AGAIN_S = 1.0
 """A call that is too late is told so again and again, as Python drops what is raised while it frees something."""
@@ -79,14 +79,14 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         now = time.monotonic()
-        self._end, self._last, self._is_quick = now + seconds, now + LEFT * seconds, False
+        self._end, self._last, self._is_quick = now + seconds, now + GRACE * seconds, False
 
     def done(self, function: Callable[[Item], Found], items: Sequence[Item]) -> list[tuple[Item, Found]]:
         """Returns the items that are done in time, in their order, each with what the function gives for it.
 
-        Forked processes stop in the middle of what takes `LEFT` times the seconds. Where all that was asked at first
-        is quick, what is asked next is done here, as it is where nothing can be forked or such a process dies; this
-        process ends what it is at. Exceptions are passed on.
+        Forked processes stop in the middle of what is not done after `GRACE` times the seconds. Where all that was
+        asked at first is quick, what is asked next is done here, as it is where nothing can be forked or such a process
+        dies; this process ends what it is at. Exceptions are passed on.
         """
         if self._is_quick or not items or not _can_fork():
             return self._here(function, items)

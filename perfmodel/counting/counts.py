@@ -346,6 +346,7 @@ class KernelCounts:
         branches: of a Loopy program only the predicates of its instructions: the bounds of its loops, and the guards of
             tiles that stick out, become branches only when code is generated.
         barriers: local barriers, by whom they are met.
+        fences: what keeps accesses in order beyond a work-group, by whom it is executed.
         launches: device kernels launched by one call.
         local_size: work-items of a work-group along each axis.
         subgroup_size: work-items of the sub-groups that `Executions.subgroup` counts; None if it counts none.
@@ -383,6 +384,7 @@ class KernelCounts:
     index_operations: tuple[OperationCount, ...] | None = None
     transfers: bool = False
     collectives: tuple[CollectiveCount, ...] = ()
+    fences: tuple[Executions, ...] = ()
     sampled: bool = False
     scratch: tuple[tuple[str, int], ...] = ()
     grid: tuple[QuasiPolynomial, ...] = ()
@@ -464,6 +466,7 @@ class KernelCounts:
             ),
             index_operations=None if self.index_operations is None else changed(self.index_operations),
             collectives=changed(self.collectives),
+            fences=tuple(map(again, self.fences)),
         )
 
     def __repr__(self) -> str:

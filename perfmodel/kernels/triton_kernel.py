@@ -155,7 +155,13 @@ def _called(
         else:
             arguments[parameter.name] = given(parameter.name, value)
     plain = {n: each.value for n, each in arguments.items() if isinstance(each, GivenNumber) and each.value is not None}
-    return _Call(arguments, parts, constants, {**numbers, **constants, **plain}, chosen)
+    return _Call(
+        arguments=arguments,
+        parts=parts,
+        constants=constants,
+        numbers={**numbers, **constants, **plain},
+        options=chosen,
+    )
 
 
 def _computed(kernel: str, constant: str, rule: Callable[[dict[str, Any]], Any], known: dict[str, Any]) -> Any:

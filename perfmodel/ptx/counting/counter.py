@@ -36,6 +36,24 @@ MOST_SEEN = 0.5
 """Lanes have been at all words of an array where no more than this part of their looks went to different ones."""
 
 
+_FENCES = frozenset(("membar", "fence"))
+_BEYOND_BLOCKS = ("gl", "gpu", "sys")
+_PARTS = {"acq_rel": 1.4, "sc": 1.4, "release": 0.7, "acquire": 0.7}
+_PART_OF_LOAD = 0.25
+"""An access in some order takes longer than a relaxed one by such parts of what a fence takes (`benchmarks.fences`)."""
+
+
+def fences_in(instruction: Instruction) -> float:
+    """Returns as how many fences beyond the block an instruction takes: 1 for a fence, a part for an access that
+    releases what is before it or acquires what is behind, and 0 for all others."""
+    if not instruction.has(*_BEYOND_BLOCKS) or instruction.has("proxy"):
+        return 0.0
+    if instruction.opcode in _FENCES:
+        return 1.0
+    part = next((part for order, part in _PARTS.items() if instruction.has(order)), 0.0)
+    return min(part, _PART_OF_LOAD) if instruction.opcode == "ld" else part
+
+
 def counts_of(
     emulation: Emulation,
     arrays: Mapping[str, tuple[str, int]],
@@ -76,6 +94,7 @@ class _Counter:
             footprints=tuple(FootprintCounter(self.accesses).counts()),
             branches=tuple(self.branches()),
             barriers=self.barriers(),
+            fences=tuple(self.fences()),
             launches=constant(1),
             work_groups=constant(launch.blocks),
             work_items=constant(emulated.items),
@@ -129,6 +148,12 @@ class _Counter:
             if instruction.opcode in COLLECTIVE:
                 dtype = "float32" if self._moves_floats(instruction) else instruction.types[-1].dtype
                 yield CollectiveCount(_KINDS[instruction.opcode], "subgroup", dtype, self.launch.of(instruction, block))
+
+    def fences(self) -> Iterator[Executions]:
+        """Yields how often accesses are kept in order beyond a block, as fences that take as long; see `fences_in`."""
+        for instruction, block in self.launch.instructions():
+            if part := fences_in(instruction):
+                yield self.launch.of(instruction, block).scaled(part)
 
     def _moves_floats(self, instruction: Instruction) -> bool:
         """Returns whether what a shuffle moves is made a float."""
