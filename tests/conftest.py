@@ -29,6 +29,7 @@ import perfmodel as pm
 from perfmodel.device import Device, find_device
 from perfmodel.measuring.campaign import work
 from perfmodel.measuring.isolation.child import as_timing
+from perfmodel.modelling import advising, explanation
 from tests.browser import Page, browser, chromium
 
 # How long an input takes to make says nothing where others use the same cores.
@@ -76,6 +77,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes tests of campaigns go on with disturbed times on a busy machine, rather than wait for better ones."""
     monkeypatch.setattr(work, "WAIT_SECONDS", 0.1)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets explanations predict all that they can, however busy the machine is."""
+    monkeypatch.setattr(explanation, "GROWTH_S", 60.0)
+    monkeypatch.setattr(advising, "CHANGES_S", 60.0)
 
 
 @pytest.fixture
