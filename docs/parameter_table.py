@@ -1,7 +1,8 @@
 """Writes what terms and parameters of the models of any kernel mean: python docs/parameter_table.py
 
-The words go from `perfmodel.models.gpu_terms`, `gpu_parameters` and `cpu_terms` into the calibrations that come along,
-and from these, with their values, into gpu-model.md and cpu-model.md. To be run when any of them has changed.
+The words go from `perfmodel.models.gpu_terms`, `gpu_parameters`, `gpu_waits` and `cpu_terms` into the calibrations that
+come along, and from these, with their values, into gpu-model.md and cpu-model.md. To be run when any of them has
+changed.
 """
 
 from __future__ import annotations

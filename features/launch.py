@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from perfmodel.counting.counts import KernelCounts
+from perfmodel.counting.counts import Executions, KernelCounts
 from perfmodel.vocabulary.feature_name import FeatureName, Word
 from perfmodel.vocabulary.granularity import WORKITEM, Granularity, parse_granularity
 from perfmodel.vocabulary.named_features import CountedFeature, FeatureFamily, SingleFamily, unknown_word
@@ -41,18 +41,27 @@ class WorkItems(CountedFeature):
         return counts.work_items(sizes)
 
 
-class BarrierFeature(CountedFeature):
-    """Local barriers, times those that meet them."""
+class SynchronizationFeature(CountedFeature):
+    """Barriers or fences, times those that meet them, by work-items unless the name asks for another granularity."""
 
-    unit = "barrier"
-
-    def __init__(self, name: FeatureName, granularity: Granularity) -> None:
+    def __init__(
+        self,
+        name: FeatureName,
+        granularity: Granularity,
+        unit: str,
+        of: Callable[[KernelCounts], Iterable[Executions]],
+    ) -> None:
         super().__init__(name)
-        self.granularity = granularity
+        self.granularity, self.unit, self.of = granularity, unit, of
         self.subgroup_size = granularity.subgroup_size
 
     def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        return self.granularity.largest(lambda granularity: granularity.executions(counts.barriers, self.name)(sizes))
+        chosen = tuple(self.of(counts))
+
+        def total(granularity: Granularity) -> Any:
+            return sum((granularity.executions(each, self.name)(sizes) for each in chosen), np.asarray(0.0))
+
+        return self.granularity.largest(total)
 
 
 class BarrierFamily(FeatureFamily):
@@ -60,35 +69,8 @@ class BarrierFamily(FeatureFamily):
     summary = "local barriers, times the work-items that meet them (2016, section 2.3)"
     examples = ("f_sync_barrier_local", "f_sync_barrier_local_granularity:workgroup")
 
-    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> BarrierFeature:
-        return BarrierFeature(name, only_granularity(name, words))
-
-
-def only_granularity(name: FeatureName, words: tuple[Word, ...]) -> Granularity:
-    """Returns the granularity that the words of a feature name ask for, which may say nothing else."""
-    granularity = WORKITEM
-    for word in words:
-        if word.key != "granularity" or word.condition is None:
-            raise unknown_word(name, word, ("granularity",))
-        granularity = parse_granularity(word)
-    return granularity
-
-
-class FenceFeature(CountedFeature):
-    """Fences beyond work-groups, times those that execute them."""
-
-    unit = "fence"
-
-    def __init__(self, name: FeatureName, granularity: Granularity) -> None:
-        super().__init__(name)
-        self.granularity = granularity
-        self.subgroup_size = granularity.subgroup_size
-
-    def values(self, counts: KernelCounts, sizes: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
-        def total(granularity: Granularity) -> Any:
-            return sum((granularity.executions(each, self.name)(sizes) for each in counts.fences), np.asarray(0.0))
-
-        return self.granularity.largest(total)
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> SynchronizationFeature:
+        return SynchronizationFeature(name, only_granularity(name, words), "barrier", _barriers)
 
 
 class FenceFamily(FeatureFamily):
@@ -100,8 +82,8 @@ class FenceFamily(FeatureFamily):
         if counts.fences:
             yield self.name
 
-    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> FenceFeature:
-        return FenceFeature(name, only_granularity(name, words))
+    def parse(self, name: FeatureName, words: tuple[Word, ...]) -> SynchronizationFeature:
+        return SynchronizationFeature(name, only_granularity(name, words), "fence", _fences)
 
 
 class KernelLaunchFamily(SingleFamily):
@@ -120,3 +102,21 @@ class WorkItemFamily(SingleFamily):
     prefix = ("work", "items")
     summary = "work-items launched"
     kind = WorkItems
+
+
+def only_granularity(name: FeatureName, words: tuple[Word, ...]) -> Granularity:
+    """Returns the granularity that the words of a feature name ask for, which may say nothing else."""
+    granularity = WORKITEM
+    for word in words:
+        if word.key != "granularity" or word.condition is None:
+            raise unknown_word(name, word, ("granularity",))
+        granularity = parse_granularity(word)
+    return granularity
+
+
+def _barriers(counts: KernelCounts) -> Iterable[Executions]:
+    return (counts.barriers,)
+
+
+def _fences(counts: KernelCounts) -> Iterable[Executions]:
+    return counts.fences

@@ -13,7 +13,8 @@ from typing import Any
 
 from perfmodel.modelling.meaning import Meaning, Physical
 from perfmodel.models.gpu_scales import SCALES
-from perfmodel.models.gpu_terms import FILLED, ONE_BY_ONE, PARALLEL, SORTED, TERMS
+from perfmodel.models.gpu_terms import LESS_SCRATCH, SORTED, TERMS
+from perfmodel.models.gpu_waits import WAITING
 
 SHEET = "NVIDIA's H200 data sheet"
 PAPER = "NVIDIA's H100 architecture paper"
@@ -21,12 +22,10 @@ SECOND_LEVEL = Physical(0, 16.7, "64 bytes a clock and compute unit, NVIDIA's A1
 GUIDE = "CUDA C++ Programming Guide, {} a clock and compute unit, 1.98 GHz"
 LIMITS = "CUDA C++ Programming Guide, compute capability 9.0"
 JIA = "Jia et al. 2018, a V100, arXiv:1804.06826"
-LUO = "Luo et al. 2024, an H100"
 OURS = "measured by {}"
 UNITS, CLOCK = 132, 1.98e9
 
 STORES = "f_mem_access_global_store_granularity:subgroup"
-WAITS = "f_mem_waits_global_granularity:longest / f_work_items"
 LOADED = "f_mem_footprint_global_load_granularity:workgroup_block:32"
 # How many times as many as if each access moved whole lines without conflicts: 128 bytes in a cycle, or in a line.
 LOCAL_CYCLES = "f_mem_transactions_local_banks:32 * 128 / f_mem_bytes_local"
@@ -41,13 +40,6 @@ OFTEN = f"{LOADED} / f_mem_footprint_global_block:32"
 
 NEIGHBOURS = "neighbouring work-items that {} neighbouring elements would help"
 FEWER_LOADS = "fewer loads would help: results kept in registers, tiles in local memory, or vectors of two or four"
-FEWER_FENCES = (
-    "fewer fences would help: atomics that order nothing else (relaxed), or one fence for all that a work-group stores"
-)
-LESS_SCRATCH = (
-    "private arrays that are small and whose indices are known once loops are unrolled stay in registers, or local "
-    "memory in their place, would help"
-)
 OWN_BYTES = "{:.3g} bytes of private arrays for each work-item, which come from there as well"
 
 
@@ -58,15 +50,6 @@ def _rate(name: str, lanes: int | None = None) -> dict[str, Any]:
         return reads
     rate = lanes * UNITS * CLOCK / 1e12
     return {**reads, "physical": {"H200": Physical(rate, rate, GUIDE.format(lanes))}}
-
-
-def _wait(name: str, low: float, high: float) -> dict[str, Any]:
-    """Returns how a latency reads, beside cycles that were published."""
-    cycles = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-    return {
-        "reads": {"{:.3g} ns": f"1e9 * {name}"},
-        "physical": {"H200": Physical(low / 1.98, high / 1.755, f"{LUO}: {cycles} cycles")},
-    }
 
 
 def _room(words: str, name: str, most: int, unit: str = "") -> Meaning:
@@ -361,18 +344,6 @@ PARAMETERS: dict[str, Meaning] = {
         "stores that fill whole sectors of 32 bytes would help: elements side by side, arrays of one component",
         {"{:.3g} TB/s": "1e-12 / p_l2_partial"},
     ),
-    "p_phase": Meaning(
-        "a work-group's wait at a barrier for its loads",
-        reads={"{:.3g} ns": "1e9 * p_phase"},
-        physical={"H200": Physical(242, 273, f"{LUO}: 478.8 cycles to memory")},
-        lacks="the barrier itself, and the time until its last sub-group is there",
-    ),
-    "p_wave": Meaning(
-        "a wave's wait for its first load",
-        reads={"{:.3g} ns": "1e9 * p_wave"},
-        physical={"H200": Physical(242, 273, f"{LUO}: 478.8 cycles to memory")},
-        lacks="starting and ending work-items, and queues before memory while a whole wave asks at once",
-    ),
     "p_cache": Meaning(
         "data of which the last-level cache keeps one half",
         reads={"{:.3g} MB": "1e-6 * p_cache"},
@@ -408,73 +379,6 @@ PARAMETERS: dict[str, Meaning] = {
         physical={"H200": Physical(4.2, 4.8, f"{SHEET}; `global_copy` reaches 4.2")},
         lacks="what the last-level cache keeps from one launch to the next, of data larger than itself",
     ),
-    "p_wait_scratch": Meaning(
-        "waits for private arrays that lie in memory",
-        {"{:.3g} in each work-item": "f_mem_waits_scratch_granularity:longest / f_work_items"} | FILLED,
-        LESS_SCRATCH,
-        **_wait("p_wait_scratch", 40.7, 40.7),
-    ),
-    "p_wait_near": Meaning(
-        "waits for loads that the first-level cache has, one after another",
-        {"{:.3g} in each work-item": WAITS} | FILLED,
-        PARALLEL,
-        lacks="how many loads are under way together follows from rules, not from the machine code",
-        **_wait("p_wait_near", 40.7, 40.7),
-    ),
-    "p_wait_load": Meaning(
-        "waits for loads that the first-level cache has not, one after another",
-        {"{:.3g} in each work-item": WAITS} | FILLED,
-        PARALLEL,
-        lacks="how many loads are under way together follows from rules, not from the machine code",
-        **_wait("p_wait_load", 222.3, 222.3),
-    ),
-    "p_wait_dram": Meaning(
-        "waits for loads from memory that come one after another",
-        {"{:.3g} in each work-item": WAITS} | FILLED,
-        PARALLEL,
-        lacks="how many loads are under way together follows from rules, not from the machine code",
-        **_wait("p_wait_dram", 215.8, 215.8),
-    ),
-    "p_wait_local": Meaning(
-        "waits for local memory",
-        {"{:.3g} in each work-item": "f_mem_waits_local_granularity:longest / f_work_items"} | FILLED,
-        PARALLEL,
-        lacks="how many loads are under way together follows from rules, not from the machine code",
-        **_wait("p_wait_local", 29, 29),
-    ),
-    "p_wait_op": Meaning(
-        words="operations that wait for the result of one before",
-        figures={"{:.3g} in a row": f"{ONE_BY_ONE} / f_work_items"} | FILLED,
-        advice="several sums side by side in each work-item, native_ functions, or more work-items, would help",
-        reads={"{:.3g} ns": "1e9 * p_wait_op"},
-        physical={"H200": Physical(4 / 1.98, 4 / 1.755, "4 cycles on Volta, Jia et al., arXiv:1804.06826")},
-    ),
-    "p_wait_double": Meaning(
-        "operations in double precision that wait for their own result",
-        FILLED,
-        "several sums side by side in each work-item, or more work-items, would help",
-        {"{:.3g} ns": "1e9 * p_wait_double"},
-    ),
-    "p_wait_slow": Meaning(
-        "divisions and functions that wait for their own result",
-        FILLED,
-        "several independent ones side by side in each work-item, native_ functions, or more work-items would help",
-        {"{:.3g} ns": "1e9 * p_wait_slow"},
-    ),
-    "p_fence": Meaning(
-        words="fences, and accesses that release or acquire, beyond a work-group",
-        figures={"{:.3g} in each work-item": "f_sync_fence / f_work_items"},
-        advice=FEWER_FENCES,
-        reads={"{:.3g} G sub-groups/s": "1e-9 / p_fence"},
-        physical={"H200": Physical(22, 46, "benchmarks.fences")},
-    ),
-    "p_wait_fence": Meaning(
-        words="waits at fences beyond a work-group for all accesses before",
-        figures={"{:.3g} in each work-item": "f_sync_fence / f_work_items"} | FILLED,
-        advice=FEWER_FENCES,
-        reads={"{:.3g} ns": "1e9 * p_wait_fence"},
-        physical={"H200": Physical(180, 500, "benchmarks.fences")},
-    ),
     "p_mma": Meaning(
         words="multiplications of halves on tensor cores",
         figures={"{:si} in each work-item": "f_op_float16_mma / f_work_items"},
@@ -497,5 +401,5 @@ PARAMETERS: dict[str, Meaning] = {
 
 MEANINGS: dict[str, Meaning] = {
     **TERMS,
-    **{name: replace(meaning, scales=SCALES.get(name, "")) for name, meaning in PARAMETERS.items()},
+    **{name: replace(meaning, scales=SCALES.get(name, "")) for name, meaning in (PARAMETERS | WAITING).items()},
 }

@@ -22,6 +22,10 @@ ONE_BY_ONE = f"""\
 SLOTS = "min(f_work_items / p_units, resident) / p_resident_items"
 FILLED = {"{:.2g} % of the slots for work-items filled": f"100 * {SLOTS}"}
 SORTED = "places sorted so that neighbouring work-items read near each other, or smaller tables, would help"
+LESS_SCRATCH = (
+    "private arrays that are small and whose indices are known once loops are unrolled stay in registers, or local "
+    "memory in their place, would help"
+)
 MORE_LOADS = "several independent loads in each work-item, issued before the first is used, would help"
 PARALLEL = {
     "more work-items, or several independent loads in each, would help": f"0.99 - {SLOTS}",

@@ -16,6 +16,8 @@ from perfmodel.basics.errors import CountingError, OutOfBudgetError
 from perfmodel.counting.usual_budget import USUAL
 
 _T = TypeVar("_T")
+GIVEN_MORE = "(kernel.with_budget(10), --effort 10)"
+"""What messages say of a larger budget."""
 
 MOST_WORK = 3_000_000
 """Counting a kernel takes no more of isl's operations with the usual budget: about a second of one core."""
@@ -64,7 +66,7 @@ def within_budget(kernel: str, budget: float = USUAL) -> Iterator[None]:
         if isinstance(error, TooHardError) or _is_over(most):
             raise OutOfBudgetError(
                 f"counting kernel {kernel!r} takes too long; count it at sizes that are numbers, or with a larger "
-                "budget (kernel.with_budget(10), --effort 10), or predict it by kernel.as_emulated()"
+                f"budget {GIVEN_MORE}, or predict it by kernel.as_emulated()"
             ) from error
         raise
     finally:

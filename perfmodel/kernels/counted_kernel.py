@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError, PerfmodelError
+from perfmodel.counting.budget import GIVEN_MORE
 from perfmodel.counting.counts import SUBGROUP_SIZE, CountingWarning, KernelCounts
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.compiled import Compiled
@@ -182,7 +183,7 @@ def _said_of_cut(kernel: str) -> str:
     return (
         f"kernel {kernel!r} takes long in the work-groups that show what data decide, and some iterations of its loops "
         "stood for the others; its counts are estimates; for more of them, give it a larger budget "
-        "(kernel.with_budget(10), --effort 10)"
+        f"{GIVEN_MORE}"
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.counting import resampling
+from perfmodel.counting.budget import GIVEN_MORE
 from perfmodel.counting.counts import LINE_BYTES
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.emulation import Profile, emulate
@@ -63,7 +64,7 @@ def seen(kernel: BoundKernel, arrays: Mapping[str, Any] | None, groups: str, see
         raise EmulationError(
             f"{error.place}: the loop of {error.loop!r} in kernel {kernel.name!r} goes on for longer than counting may "
             "take; give smaller sizes, the data that end it by kernel.as_observed(arrays) (--arg NAME=FILE.npy), or "
-            "more time by kernel.with_budget(10) (--effort 10)"
+            f"more time {GIVEN_MORE}"
         ) from error
     emulation = profile.emulation
     items, ran = math.prod(emulation.local_size), len(emulation.groups)

@@ -17,6 +17,7 @@ from perfmodel.basics.json_values import plain
 from perfmodel.basics.notebook import ShownAsText
 from perfmodel.basics.side_by_side import Deadline
 from perfmodel.basics.tables import seconds as with_unit
+from perfmodel.counting.budget import GIVEN_MORE
 from perfmodel.kernels.changes import Changed
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.alternatives import alternatives
@@ -85,7 +86,7 @@ class Advice(ShownAsText):
         if self.untried:
             others = number_of(self.untried, "other change")
             were = "was" if self.untried == 1 else "were"
-            lines.append(f"  {others} {were} not predicted, to save time (kernel.with_budget(10), --effort 10)")
+            lines.append(f"  {others} {were} not predicted, to save time {GIVEN_MORE}")
         if not self.changes:
             return "\n".join(["what to change: nothing that was tried saves 3 %", *lines])
         return "\n".join(["what to change, by its own prediction:", *lines])

@@ -19,6 +19,7 @@ from perfmodel.basics.json_values import plain
 from perfmodel.basics.notebook import table
 from perfmodel.basics.side_by_side import Deadline
 from perfmodel.basics.tables import grid
+from perfmodel.counting.budget import GIVEN_MORE
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling import notebook_plots
 from perfmodel.modelling.attribution import attribute
@@ -40,8 +41,6 @@ LEAST_NOTABLE = 0.005
 UNLIKE = 0.5
 # Up to so many doublings beyond the measurements, a prediction is nearly one between them.
 NEARLY_WITHIN = 0.25
-# How what is left out to save time is asked for.
-GIVEN_MORE = "(kernel.with_budget(10), --effort 10)"
 # After so many seconds no other size is predicted, with a larger budget of counting after so many times as long.
 GROWTH_S = 1.5
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from perfmodel.basics.distinct import distinct, distinct_in_rows
 from perfmodel.counting.atomics import Update, bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
-from perfmodel.ptx.counting.loop_steps import LoopSteps, subgroups_of
+from perfmodel.ptx.counting.loop_steps import LoopSteps
 from perfmodel.ptx.counting.regions import Region, hull, joined, region, repeated, union
+from perfmodel.ptx.counting.subgroup_addresses import by_subgroups, in_tiles
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
 
@@ -227,7 +228,9 @@ class AccessAddresses:
             patterns: Counter[bytes] = Counter()
             others: list[tuple[Array, int]] = []
             for mask, addresses, times in self._different(unit):
-                table = self._table(mask, addresses, width, unit, in_place)
+                if self.is_of_image:
+                    addresses = in_tiles(addresses, self.noted.row_bytes)
+                table = by_subgroups(self.lanes, mask, addresses, width, unit, in_place=in_place)
                 if len(table) and (table == table[0]).all():
                     patterns[table[0].tobytes()] += times * len(table)
                 elif len(patterns) > max(SEEN, MOSTLY * patterns.total()):
@@ -254,29 +257,6 @@ class AccessAddresses:
         for several in alike.values():
             mask, row = several[0]
             yield mask, self._of_lanes(mask, row), len(several)
-
-    def _table(self, mask: Mask, addresses: Array, width: int, unit: int, in_place: bool) -> Array:
-        """Returns the addresses of one execution as rows of sub-groups; see `_patterns`."""
-        if self.is_of_image:
-            addresses = in_tiles(addresses, self.noted.row_bytes)
-        if mask.columns is not None:
-            lanes = mask.columns
-            by_block = addresses.reshape(self.lanes.count, -1)
-            starts = np.flatnonzero(np.diff(lanes // width, prepend=-1))
-            rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(lanes)))
-            columns = lanes % width if in_place else np.arange(len(rows)) - starts[rows]
-            by_block = by_block - (by_block[:, starts] // unit * unit)[:, rows]
-            if len(lanes) == len(starts) * width:
-                return by_block.reshape(-1, width)
-            tables = np.full((self.lanes.count, len(starts), width), NOWHERE)
-            tables[:, rows, columns] = by_block
-            return tables.reshape(-1, width)
-        starts = np.flatnonzero(np.diff(subgroups_of(self.lanes, mask, width), prepend=-1))
-        rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(addresses)))
-        columns = mask.within % width if in_place else np.arange(len(rows)) - starts[rows]
-        table = np.full((len(starts), width), NOWHERE)
-        table[rows, columns] = addresses - (addresses[starts] // unit * unit)[rows]
-        return table
 
     @cached_property
     def looked_at(self) -> list[tuple[Mask, Array]]:
@@ -465,18 +445,6 @@ class AccessAddresses:
                 own = addresses[of_block == block][:items]
                 found.append(tuple((own - own.min() // aligned * aligned).tolist()))
         return tuple(found)
-
-
-def in_tiles(offsets: Array, row_bytes: int) -> Array:
-    """Returns where bytes of an image lie in memory, by where they would lie row by row.
-
-    NVIDIA's GPUs keep images in tiles of 64 bytes by 8 rows, whose sectors of 32 bytes have 16 of two rows each (Linux
-    kernel, drm_fourcc.h, on the sector layout of block-linear surfaces).
-    """
-    y, x = np.divmod(offsets, row_bytes)
-    tile = y // 8 * -(-row_bytes // 64) + x // 64
-    within = x % 64 // 32 * 256 + y % 8 // 2 * 64 + x % 32 // 16 * 32 + y % 2 * 16 + x % 16
-    return np.asarray(tile * 512 + within)
 
 
 def touched_by(accesses: Sequence[AccessAddresses], block: int) -> Region:

@@ -23,7 +23,7 @@ from perfmodel.ptx.counting.executions import added, constant
 from perfmodel.ptx.counting.footprints import FootprintCounter
 from perfmodel.ptx.counting.hot_places import bytes_in_use
 from perfmodel.ptx.counting.launch import EmulatedLaunch
-from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes
+from perfmodel.ptx.counting.operations import COLLECTIVE, Purposes, fences_in
 from perfmodel.ptx.counting.three_inputs import joined_by_three
 from perfmodel.ptx.dataflow import registers_in
 from perfmodel.ptx.emulation.emulation import Emulation
@@ -34,24 +34,6 @@ from perfmodel.sass.reading import Instruction as Machine
 _KINDS = {"shfl": "shuffle", "vote": "vote", "match": "vote", "redux": "reduce"}
 MOST_SEEN = 0.5
 """Lanes have been at all words of an array where no more than this part of their looks went to different ones."""
-
-
-_FENCES = frozenset(("membar", "fence"))
-_BEYOND_BLOCKS = ("gl", "gpu", "sys")
-_PARTS = {"acq_rel": 1.4, "sc": 1.4, "release": 0.7, "acquire": 0.7}
-_PART_OF_LOAD = 0.25
-"""An access in some order takes longer than a relaxed one by such parts of what a fence takes (`benchmarks.fences`)."""
-
-
-def fences_in(instruction: Instruction) -> float:
-    """Returns as how many fences beyond the block an instruction takes: 1 for a fence, a part for an access that
-    releases what is before it or acquires what is behind, and 0 for all others."""
-    if not instruction.has(*_BEYOND_BLOCKS) or instruction.has("proxy"):
-        return 0.0
-    if instruction.opcode in _FENCES:
-        return 1.0
-    part = next((part for order, part in _PARTS.items() if instruction.has(order)), 0.0)
-    return min(part, _PART_OF_LOAD) if instruction.opcode == "ld" else part
 
 
 def counts_of(

@@ -61,6 +61,23 @@ _OF_CHOICES = frozenset(("setp", "set", "selp", "slct", "min", "max", "abs"))
 _BEYOND_ADDRESSES = _OF_BITS | _OF_CHOICES
 """Addresses have no room for these, unlike sums, products and shifts to the left."""
 _SUMMING = frozenset(("add", "sub", "mov"))
+_FENCES = frozenset(("membar", "fence"))
+_BEYOND_BLOCKS = ("gl", "gpu", "sys")
+_PARTS_OF_FENCE = {"acq_rel": 1.4, "sc": 1.4, "release": 0.7, "acquire": 0.7}
+"""An access in some order takes longer than a relaxed one by such parts of what a fence takes (`benchmarks.fences`)."""
+_PART_OF_LOAD = 0.25
+"""A load in some order takes longer than a relaxed one by this part of what a fence takes, at most."""
+
+
+def fences_in(instruction: Instruction) -> float:
+    """Returns as how many fences beyond the block an instruction takes: 1 for a fence, a part for an access that
+    releases what is before it or acquires what is behind, and 0 for all others."""
+    if not instruction.has(*_BEYOND_BLOCKS) or instruction.has("proxy"):
+        return 0.0
+    if instruction.opcode in _FENCES:
+        return 1.0
+    part = next((part for order, part in _PARTS_OF_FENCE.items() if instruction.has(order)), 0.0)
+    return min(part, _PART_OF_LOAD) if instruction.opcode == "ld" else part
 
 
 def own_operations(instruction: Instruction) -> Operations:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
+from perfmodel.counting.budget import GIVEN_MORE
 from perfmodel.counting.usual_budget import MOST_BUDGETS
 from perfmodel.ptx.control_flow import EXIT, Block
 from perfmodel.ptx.emulation.deciding import Deciding
@@ -210,8 +211,7 @@ class Execution:
             )
         return (
             f"kernel {name!r} has taken {MOST_BUDGETS} times the budget of counting in loops that data end, and not "
-            "ended; give its own data by kernel.as_observed(arrays) (--arg NAME=FILE.npy), or more by "
-            "kernel.with_budget(10) (--effort 10)"
+            f"ended; give its own data by kernel.as_observed(arrays) (--arg NAME=FILE.npy), or more time {GIVEN_MORE}"
         )
 
     def _branch(self, block: Block, way: _Way, ways: list[_Way]) -> None:
