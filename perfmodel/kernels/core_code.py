@@ -86,4 +86,10 @@ def code_of(
     if made is None:
         return None
     lanes = made.lanes.get(launch.kernel_name, 0)
-    return made.binaries, program.executed_source(lanes or USUAL_LANES, values), lanes or USUAL_LANES, bool(lanes)
+    source = program.executed_source(lanes or USUAL_LANES, values)
+    if source.has_loops_at_one_place:
+        apart = program.written_apart()
+        again = driver_code(apart.source, launch.kernel_name, tuple(launch.options))
+        if again is not None:
+            made, source = again, apart.executed_source(lanes or USUAL_LANES, values)
+    return made.binaries, source, lanes or USUAL_LANES, bool(lanes)

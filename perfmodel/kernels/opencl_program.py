@@ -325,6 +325,20 @@ class OpenCLProgram(DeclaredProgram):
         _, name, global_size, local_size, declared, options = self._given
         return self._made(source, name, global_size, local_size, declared, options, self.assumptions)
 
+    def written_apart(self) -> OpenCLProgram:
+        """Returns the same program without macros and with each statement on a line of its own, as lines and columns do
+        not tell apart what a macro stands for."""
+        from perfmodel.opencl_c.reading.written_apart import written_apart  # slow to import
+
+        twin = self.with_source(written_apart(self.source, self.options))
+        twin.observed, twin.is_sampled, twin.touched, twin.contents = (
+            self.observed,
+            self.is_sampled,
+            self.touched,
+            self.contents,
+        )
+        return twin
+
     def with_options(self, options: Sequence[str]) -> OpenCLProgram:
         """Returns the same text built with other options."""
         source, name, global_size, local_size, declared, _ = self._given

@@ -58,11 +58,12 @@ class Copies:
 
     def _widths(self, head: int) -> tuple[int, ...]:
         """Returns how many iterations a vector may hold in a loop over vectors of its own: numbers of 32 bits, or else
-        of 64 where there are such; none of a loop that is no such one. The smallest vectors may be the source's, unless
-        longer ones do other iterations of the same loop."""
-        longest = self._longest(head)
-        if longest == SMALLEST:
-            rivals = (other for other, match in self.part.matches.items() if match == self.part.matches.get(head))
+        of 64 where there are such; none of a loop that is no such one. The smallest vectors, and those that the source
+        computes with, may be the source's, unless longer ones do other iterations of the same loop."""
+        longest, loop = self._longest(head), self.part.matches.get(head)
+        own = 0 if loop is None else self.part.source.loops[loop].vector_bytes
+        if longest <= max(SMALLEST, own):
+            rivals = (other for other, match in self.part.matches.items() if match == loop)
             longest = longest if any(self._longest(other) > longest for other in rivals) else 0
         has_long = any(each.name.endswith(_LONG) for each in self._on_vectors(head))
         return (longest // 4, longest // 8)[: 1 + has_long] if longest else ()

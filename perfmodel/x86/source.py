@@ -52,12 +52,14 @@ class SourceBlock:
 
 @dataclass(frozen=True)
 class SourceLoop:
-    """A loop of the source: those around it, its iterations in all, how often it is begun, and its counter's step."""
+    """A loop of the source: those around it, its iterations in all, how often it is begun, its counter's step, and the
+    bytes of the longest vectors that it computes with itself."""
 
     outer: tuple[int, ...]
     iterations: Executions
     begun: Executions
     step: int
+    vector_bytes: int = 0
 
     def trips(self, is_vector: bool) -> float:
         """Returns its iterations each time that it is begun, at least one."""
@@ -105,6 +107,18 @@ class Source:
         before = [each for each in there if each.column <= column] or list(there)
         nearest = max(before, key=lambda each: each.column, default=None)
         return 0.0 if nearest is None else nearest.vectors if is_vector else nearest.items
+
+    @property
+    def has_loops_at_one_place(self) -> bool:
+        """True where loops have their tests at one place, to which control comes by the same calls, as those of a macro
+        have."""
+        found: dict[tuple[Place, Calls], set[int]] = defaultdict(set)
+        for block in self.blocks.values():
+            if block.tests is not None:
+                for place in block.places:
+                    for calls in block.calls or ((),):
+                        found[place, calls].add(block.tests)
+        return any(len(loops) > 1 for loops in found.values())
 
     def along(self, axis: int) -> Source:
         """Returns the source with another axis of work-groups taken for the first, as vectors lie along it."""

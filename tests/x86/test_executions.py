@@ -391,3 +391,29 @@ def test_loops_that_ask_after_each_of_several_iterations_are_executed() -> None:
     plain = pm.Kernel(kernel(text, local=(1, 64), items=(64, 64)).program.as_opencl(), {}, None, n=64)
     found = core("floats", plain.as_observed({"a": data, "b": data}).as_core_code())
     assert 4096 <= found <= 4 * 4096  # one iteration of two or three operations, and what is done of the next
+
+
+def test_loops_of_a_macro_are_told_apart() -> None:
+    loops = "for (int t = 0; t < 3; t++) { for (int j = 0; j < n; j++) s = s * b[j] + x; s += t; }"
+    text = "size_t i = get_global_id(0); float s = 0, x = a[i];\n{loops}\na[i] = s;"
+    plain = kernel(text.format(loops=loops))
+    macro = kernel(f"#define LOOPS {loops}\n" + text.format(loops="LOOPS"))
+    for unit in ("floats", "slots", "waits"):
+        assert core(unit, macro) == pytest.approx(core(unit, plain), rel=0.05)
+    assert core("floats", macro) == pytest.approx(4096 * 3 * 64 / lanes(), rel=0.25)
+
+
+def test_a_loop_over_the_vectors_of_the_source_does_one_iteration_at_once() -> None:
+    """Its vectors are the source's, be they as long as those that a compiler makes of its iterations."""
+    text = """short16 before[65]; for (int j = 0; j < 65; j++) before[j] = 0;
+    __global const char *read = (__global const char *)b + get_global_id(0) * 16; short16 most = 0;
+    for (int k = 0; k < 16; k++) {
+        for (int j = 0; j < n; j++) {
+            short16 own = convert_short16(vload16(j + k, read));
+            short16 now = max(max(before[j + 1] - (short)3, before[j] + own), (short16)0);
+            before[j + 1] = now; most = max(most, now);
+        }
+    }
+    vstore16(most, get_global_id(0), (__global short *)a);"""
+    found = core("loads", kernel(text, local=1, items=128))
+    assert found >= 128 * 16 * 64

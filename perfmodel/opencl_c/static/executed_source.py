@@ -21,6 +21,7 @@ from perfmodel.opencl_c.static.control_flow import Active
 from perfmodel.opencl_c.static.counter import StaticCounter, counting
 from perfmodel.opencl_c.static.grid import Grid
 from perfmodel.opencl_c.syntax import Place
+from perfmodel.opencl_c.types import Vector
 from perfmodel.x86.source import Doubt, Executions, Source, SourceBlock, SourceLoop
 
 NOTHING = Executions(0.0, 0.0)
@@ -263,7 +264,20 @@ def _loop(
         begun = Executions(max(0.0, test.items - body.items), max(0.0, test.vectors - body.vectors))
     elif last is not None:
         begun = executions.get(last, NOTHING)
-    return SourceLoop(outer, iterations, begun, _step(loop))
+    return SourceLoop(
+        outer=outer, iterations=iterations, begun=begun, step=_step(loop), vector_bytes=_vector_bytes(loop)
+    )
+
+
+def _vector_bytes(loop: low.Loop) -> int:
+    """Returns the bytes of the longest vectors that a loop's statements compute with; 0 for none."""
+    types = (
+        node.type
+        for statement in walks.simple_statements((loop,))
+        for each in walks.expressions_of(statement)
+        for node in walks.walk(each)
+    )
+    return max((type_.size for type_ in types if isinstance(type_, Vector)), default=0)
 
 
 def _step(loop: low.Loop) -> int:
