@@ -32,10 +32,10 @@ ns), while others have their turn."""
 COMPARISON = 1.8
 """A comparison and exchange in local memory takes so many passes of an addition (H100: 9.1 and 5.0 ps at one place)."""
 ROUND, INTERRUPTED = 2.7, 1.3
-"""Sums that local memory has no instruction for are a loop of comparisons: work-items of a sub-group that meet go
-through it in turn, and each round takes so many passes, and more for each other sub-group that comes between (H100:
-63 ns where a sub-group of 32 has a place for itself, 98 ns where two share one, 222 ns where eight do; of 64 bits half
-as long again)."""
+"""What local memory has no instruction for, as sums of floats and whatever is of 64 bits, is a loop of comparisons:
+work-items of a sub-group that meet go through it in turn, and each round takes so many passes, and more for each other
+sub-group that comes between (H100: 63 ns where a sub-group of 32 has a place for itself, 98 ns where two share one, 222
+ns where eight do; of 64 bits half as long again)."""
 MOST_WORDS = 2**20
 """Hardly any two work-items of a sub-group meet among more words than so many."""
 
@@ -77,7 +77,7 @@ class Update:
         """
         if self.operation == "compare":
             return COMPARISON * passes
-        if self.operation == "add" and self.dtype not in COMBINED_TYPES:
+        if self.operation in ("add", *COMBINED) and self.dtype not in COMBINED_TYPES:
             return passes + rounds() * (1.5 if np.dtype(self.dtype).itemsize > WORD_BYTES else 1.0)
         return np.asarray(passes, np.float64)
 
@@ -95,6 +95,7 @@ def bank_passes(
     update: Update = WHOLE_NUMBERS,
     subgroups: float = 1.0,
     is_shared: bool = False,
+    others: float = math.inf,
 ) -> NDArray[Any]:
     """Returns how many passes atomics in local memory take: the most work-items at one bank, times what one takes.
 
@@ -104,6 +105,7 @@ def bank_passes(
         update: what they do.
         subgroups: of a work-group, which may come between.
         is_shared: whether all of a work-group go to one place.
+        others: so many of the other sub-groups have a work-item at the same place, on average, where that is known.
 
     Returns:
         An array of shape (R,).
@@ -118,18 +120,20 @@ def bank_passes(
     served = group[:, None] * banks + (addresses[is_there][:, None] // word + parts) % banks
     found: Integers = np.bincount(served.ravel(), minlength=rows * most * banks).astype(np.int64)
     passes = np.asarray(found.reshape(rows, most, banks).max(axis=2).sum(axis=1))
-    return update.local(passes, lambda: _rounds(addresses, is_there, subgroups, is_shared))
+    return update.local(passes, lambda: _rounds(addresses, is_there, subgroups, is_shared, others))
 
 
-def _rounds(addresses: Integers, active: NDArray[np.bool_], subgroups: float, is_shared: bool) -> NDArray[Any]:
+def _rounds(
+    addresses: Integers, active: NDArray[np.bool_], subgroups: float, is_shared: bool, most: float
+) -> NDArray[Any]:
     """Returns the passes of loops of comparisons, in which those who meet at a place have their turn one by one.
 
-    Those of other sub-groups come between as often as those of a sub-group meet; where these all have one place, it
-    says nothing of the others unless all of the work-group do.
+    Those of other sub-groups come between as often as those of a sub-group meet, but no more of them than `most`; where
+    these all have one place, it says nothing of the others unless all of the work-group do.
     """
     met = sector_passes(addresses, ANYWHERE, active)
     taking_part = np.maximum(active.sum(axis=1), 1)
-    others = (subgroups - 1) * met / taking_part
+    others = np.minimum((subgroups - 1) * met / taking_part, most)
     if not is_shared:
         others = np.where(met == taking_part, np.minimum(others, 1.0), others)
     return np.asarray(met * (ROUND + INTERRUPTED * others))

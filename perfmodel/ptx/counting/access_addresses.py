@@ -18,7 +18,7 @@ from perfmodel.counting.atomics import Update, bank_passes, sector_passes
 from perfmodel.counting.banks import WORD_BYTES, bank_cycles
 from perfmodel.ptx.counting.loop_steps import LoopSteps
 from perfmodel.ptx.counting.regions import Region, hull, joined, region, repeated, union
-from perfmodel.ptx.counting.subgroup_addresses import by_subgroups, in_tiles
+from perfmodel.ptx.counting.subgroup_addresses import by_subgroups, in_tiles, others_met
 from perfmodel.ptx.emulation.lanes import Mask
 from perfmodel.ptx.emulation.recording import NOWHERE, Addresses
 
@@ -176,6 +176,7 @@ class AccessAddresses:
     def bank_passes(self, width: int, banks: int, update: Update) -> float:
         """Returns the passes of atomics in local memory likewise."""
         subgroups = math.ceil(self.lanes.per_block / width)
+        others = others_met(self.lanes, self.looked_at, width)
 
         def asked(table: Array, active: NDArray[np.bool_]) -> NDArray[Any]:
             return bank_passes(
@@ -186,6 +187,7 @@ class AccessAddresses:
                 update=update,
                 subgroups=subgroups,
                 is_shared=self.local_strides == (0, 0, 0),
+                others=others,
             )
 
         return self._mean(width, WORD_BYTES, asked)

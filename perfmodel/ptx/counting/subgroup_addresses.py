@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +36,24 @@ def by_subgroups(lanes: Lanes, mask: Mask, addresses: Array, width: int, unit: i
     table = np.full((blocks, len(starts), width), NOWHERE)
     table[:, rows, within % width if in_place else np.arange(len(rows)) - starts[rows]] = found
     return table.reshape(-1, width)
+
+
+def others_met(lanes: Lanes, executions: Sequence[tuple[Mask, Array]], width: int) -> float:
+    """Returns how many other sub-groups of its block a sub-group meets in one execution at the place where most of its
+    lanes go, on average."""
+    per_block = -(-lanes.per_block // width)
+    found: list[Array] = []
+    for mask, addresses in executions:
+        places, numbers = np.unique(addresses, return_inverse=True)
+        own, times = np.unique(subgroups_of(lanes, mask, width) * len(places) + numbers, return_counts=True)
+        subgroups, numbers = np.divmod(own, len(places))
+        _, of_block, meeting = np.unique(
+            subgroups // per_block * len(places) + numbers, return_inverse=True, return_counts=True
+        )
+        by_times = np.lexsort((times, subgroups))
+        ends = np.flatnonzero(np.diff(subgroups, append=-1))
+        found.append(meeting[of_block[by_times[ends]]] - 1)
+    return float(np.concatenate(found).mean()) if found else 0.0
 
 
 def in_tiles(offsets: Array, row_bytes: int) -> Array:
