@@ -183,3 +183,32 @@ $turn:
     kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n + 10"}, n=1024)
     assert feature("f_mem_rounds_global").eval(kernel) == 1024 * 11
     assert feature("f_mem_waits_global").eval(kernel) == 1024 * (1 + 10 / together)
+
+
+@pytest.mark.parametrize("shorter", [0, 1, 4])
+def test_guarded_loads_of_one_place_are_waited_for_as_often_as_the_longest_of_them_by_the_busiest_sub_group(
+    shorter: int,
+) -> None:
+    body = f"""mov.f32 %f2, 0f00000000;
+  mov.u32 %r6, 0;
+  shr.u32 %r7, %r2, 5;
+  mad.lo.s32 %r7, %r7, 8, 5;
+  sub.s32 %r8, %r7, {shorter};
+$turn:
+  setp.lt.s32 %p1, %r6, %r7;
+  setp.lt.s32 %p2, %r6, %r8;
+  .loc 1 7 5
+  @%p1 ld.global.f32 %f3, [%rd4];
+  @%p2 ld.global.f32 %f4, [%rd4+4096];
+  add.f32 %f3, %f3, %f4;
+  .loc 1 8 5
+  add.f32 %f2, %f2, %f3;
+  add.s64 %rd4, %rd4, 4;
+  add.s32 %r6, %r6, 1;
+  setp.lt.s32 %p2, %r6, 20;
+  @%p2 bra $turn;
+  sub.s64 %rd4, %rd4, 80;"""
+    text = HEAD + '.file 1 "turns.py"\n' + ROUND.replace("BODY", body)
+    kernel = Kernel.from_ptx(text, None, "(n + 63) / 64", 64, {"x": "n + 2048"}, n=1024)
+    assert feature("f_mem_rounds_global_granularity:longest").eval(kernel) == 1024 * (1 + 13)
+    assert feature("f_mem_rounds_global").eval(kernel) == 1024 * (1 + (5 + 13) / 2)

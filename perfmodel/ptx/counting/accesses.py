@@ -134,10 +134,10 @@ class AccessCounter:
         blocks = {access.block for access, _ in same}
         ways = {block: self._waits.shared_by(block, same[0][0].instruction) for block in blocks}
         for block in blocks:
-            own = [count.rounds for access, count in same if access.block == block]
+            own = [access for access, _ in same if access.block == block]
             times = min(self._unrolling.times(block, same[0][0].instruction.source), len(own))
-            rounds.append(added(own, with_subgroups).scaled(times / len(own)))
-            found = [self._waits.of(access.instruction) for access, _ in same if access.block == block]
+            rounds.append(self._rounds_together(own, times))
+            found = [self._waits.of(access.instruction) for access in own]
             together = sum(way == ways[block] for way in ways.values()) if ways[block] is not None else 1
             shares.append(len({each.level for each in found}) * found[0].share / times / together)
             depths.append(found[0].depth / times / len(blocks))
@@ -185,9 +185,7 @@ class AccessCounter:
     def _count(self, access: CountedAccess) -> AccessCount:
         instruction, addresses = access.instruction, access.addresses
         dtype = self._dtype(access)
-        executions = self.launch.of(instruction, access.block)
-        if access.share != 1.0:
-            executions = executions.scaled(access.share)
+        executions = self._executions(access)
         rank = len(self.emulation.launch.block)
         loops = tuple(loop.name for loop in self.code.flow.around(access.block))
         at_once = addresses.noted.n_bytes
@@ -283,6 +281,9 @@ class AccessCounter:
             return f"{access.name} at {where.line}:{where.column}"
         return f"{access.name} in line {access.instruction.line}"
 
+    def _executions(self, access: CountedAccess) -> Executions:
+        return self.launch.of(access.instruction, access.block).scaled(access.share)
+
     def _rounds(self, instruction: Instruction, block: int, executions: Executions) -> Executions:
         """Returns how often an access is waited for; several iterations share a wait for copies that they all began."""
         if instruction.opcode in BULK:
@@ -290,6 +291,16 @@ class AccessCounter:
         return (
             executions.scaled(1 / copies_under_way(self.code.flow, block)) if instruction.has("async") else executions
         )
+
+    def _rounds_together(self, accesses: Sequence[CountedAccess], times: int) -> Executions:
+        """Returns how often accesses of one block that do not wait for each other are waited for, where it holds so
+        many iterations of them."""
+        instructions, block = [access.instruction for access in accesses], accesses[0].block
+        share = sum(access.share for access in accesses) / len(accesses)
+        if times == 1:
+            return self._rounds(instructions[0], block, self.launch.any_of(instructions, block).scaled(share))
+        each = [self._rounds(access.instruction, block, self._executions(access)) for access in accesses]
+        return added(each, self.launch.subgroup_size is not None).scaled(times / len(each))
 
     def _recorded(self, access: CountedAccess, update: Update | None, width: int, kind: str, size: int) -> float:
         """Returns the transactions of the launch, or cycles of the busiest bank, of one access."""

@@ -68,8 +68,10 @@ class EmulatedLaunch:
     @cached_property
     def _work(self) -> NDArray[np.int64]:
         """The instructions that each emulated sub-group executes."""
-        done = zip(self.code.flow.blocks, self.emulation.blocks, strict=True)
-        total = sum(len(block.instructions) * tally.by_subgroup() for block, tally in done)
+        guarded = {each: tally for each, tally in self.emulation.guarded.items() if each not in self.emulation.copied}
+        total = sum(tally.by_subgroup() for tally in guarded.values())
+        for block, tally in zip(self.code.flow.blocks, self.emulation.blocks, strict=True):
+            total = total + sum(each not in guarded for each in block.instructions) * tally.by_subgroup()
         return np.asarray(total)
 
     @property
@@ -103,6 +105,23 @@ class EmulatedLaunch:
                 spread=self._spread(tally, found),
             )
         return self._executions[key]
+
+    def any_of(self, instructions: Sequence[Instruction], block: int) -> Executions:
+        """Returns how often any of some instructions of one block is executed, which may have guards of their own: as
+        often as the one that each sub-group executes most, as guards of one kind say how far rows of data go."""
+        tallies = {id(tally): tally for each in instructions if (tally := self.emulation.tally(each, block))}
+        if len(tallies) == 1:
+            return self.of(instructions[0], block)
+        each = list(tallies.values())
+        warps = np.max([tally.by_subgroup() for tally in each], axis=0)
+        by_block = warps.reshape(len(self.weights), -1)
+        items = np.max([tally.by_block()[0] for tally in each], axis=0)
+        return Executions(
+            workitem=constant(float(self.weights @ items)),
+            subgroup=None if self.subgroup_size is None else constant(float(self.weights @ by_block.sum(axis=1))),
+            workgroup=constant(float(self.weights @ by_block.max(axis=1))),
+            longest=(constant(self.items * int(warps[self._busiest])),),
+        )
 
     def _spread(self, tally: Tally, counted: Sequence[float]) -> tuple[tuple[float, float, float], ...]:
         """Returns how many times as much there is in each replica, where iterations of loops stood for others."""
