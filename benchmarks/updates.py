@@ -4,14 +4,15 @@
         --store docs/results/updates-nvidia-h100-80gb-hbm3-37441e/measurements.sqlite.xz
 
 Each work-item of a kernel in CUDA updates eight places that a hash chooses, in global memory, or in the local memory of
-its work-group of 256. In kernels of two places, one work-item of each sub-group adds to one of them; they show which
+its work-group of 256. In kernels of rows, work-items that follow each other update one place of local memory, as sums
+over sorted data do. In kernels of two places, one work-item of each sub-group adds to one of them; they show which
 bytes the parts of the second-level cache have (`perfmodel.counting.contention.parts_of`). The kernel of letters adds to
 256 counters as text does, where few letters are most. In kernels of flags, a part of the sub-groups store what they
 load to one place, or to that of their work-group, of a few, as programs say that something has changed. In kernels of
-gathers, each work-item adds anywhere in one array and loads from anywhere in another, which together exceed the
-second-level cache: what is touched more often stays (`perfmodel.features.scattered.rooms`). Times come from the store;
-kernels that it lacks are measured if the device is here, and left out if not. All show what
-`perfmodel.counting.atomics` says of operations, and `perfmodel.features.contended` of stores; they join no fit.
+gathers, each work-item adds anywhere in one array and loads from anywhere in another, which together exceed the second-
+level cache: what is touched more often stays (`perfmodel.features.scattered.rooms`). Times come from the store; kernels
+that it lacks are measured if the device is here, and left out if not. All show what `perfmodel.counting.atomics` says
+of operations, and `perfmodel.features.contended` of stores; they join no fit.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ OPERATIONS = {
     "exchange": ("int", "s += atomicExch(p, i);"),
     "comparison": ("int", "s += atomicCAS(p, i, k);"),
     "sum of 64 bits": ("unsigned long long", "atomicAdd(p, 1ull);"),
+    "bits of 64 changed": ("unsigned long long", "atomicXor(p, 1ull << (k & 63));"),
     "sum of floats": ("float", "atomicAdd(p, 1.0f);"),
     "sum of doubles": ("double", "atomicAdd(p, 1.0);"),
     "loop of comparisons": ("int", LOOP.format("int", "__float_as_int(__int_as_float(seen) + 1.0f)")),
@@ -53,6 +55,19 @@ extern "C" __global__ void updates(TYPE *counters, unsigned mask, unsigned m, in
         UPDATE
     }
     out[i] = s;
+    AFTER
+}
+"""
+PLACES_OF_ROWS, ROWS = 256, (1, 4, 30)
+"""So many work-items that follow each other have one of the places."""
+OF_ROWS = """
+extern "C" __global__ void of_rows(TYPE *counters, unsigned row, unsigned m)
+{
+    SHARED
+    for (unsigned k = 0; k < m; k++) {
+        TYPE *p = own + (((k * blockDim.x + threadIdx.x) / row * 37u) & mask);
+        UPDATE
+    }
     AFTER
 }
 """
@@ -158,6 +173,17 @@ def rows() -> Iterator[Row]:
                 )
                 yield Row(operation=operation, memory=memory, places=str(places), updates=TIMES * items, kernel=kernel)
     groups = ITEMS // GROUP
+    for operation in ("sum", "sum of floats", "bits of 64 changed"):
+        type_, update = OPERATIONS[operation]
+        text = OF_ROWS.replace("SHARED", SHARED).replace("AFTER", AFTER).replace("UPDATE", update)
+        text = text.replace("mask", str(PLACES_OF_ROWS - 1)).replace("TYPE", type_)
+        for row in ROWS:
+            shared = BYTES[type_] * PLACES_OF_ROWS
+            kernel = pm.Kernel.from_cuda(
+                text, "of_rows", groups, GROUP, {"counters": groups}, shared=shared, row=row, m=TIMES
+            )
+            places = f"{PLACES_OF_ROWS}, rows of {row}"
+            yield Row(operation=operation, memory="local", places=places, updates=TIMES * ITEMS, kernel=kernel)
     for apart in APART:
         kernel = pm.Kernel.from_cuda(
             OF_TWO,

@@ -32,7 +32,7 @@ ns), while others have their turn."""
 COMPARISON = 1.8
 """A comparison and exchange in local memory takes so many passes of an addition (H100: 9.1 and 5.0 ps at one place)."""
 ROUND, INTERRUPTED = 2.7, 1.3
-"""What local memory has no instruction for, as sums of floats and whatever is of 64 bits, is a loop of comparisons:
+"""Updates that local memory has no instruction for, as sums of floats and all of 64 bits, are loops of comparisons:
 work-items of a sub-group that meet go through it in turn, and each round takes so many passes, and more for each other
 sub-group that comes between (H100: 63 ns where a sub-group of 32 has a place for itself, 98 ns where two share one, 222
 ns where eight do; of 64 bits half as long again)."""

@@ -17,7 +17,7 @@ from perfmodel.counting.usual_budget import USUAL
 
 _T = TypeVar("_T")
 GIVEN_MORE = "(kernel.with_budget(10), --effort 10)"
-"""What messages say of a larger budget."""
+"""Messages say so how to give a larger budget."""
 
 MOST_WORK = 3_000_000
 """Counting a kernel takes no more of isl's operations with the usual budget: about a second of one core."""

@@ -86,3 +86,25 @@ def test_a_table_that_the_text_declares_comes_from_memory_once() -> None:
     assert pm.feature("f_mem_access_global_load").eval(kernel) > 2 * 2**20
     scattered = "f_mem_scattered_global_load_missed_keeps:50000000_block:32_reach:>8000000"
     assert pm.feature(scattered).eval(kernel) == 0
+
+
+IN_ROWS = """
+__global__ void in_rows(const int *a, int *out, int row, int m)
+{
+    __shared__ int table[256];
+    for (int k = threadIdx.x; k < 256; k += blockDim.x) table[k] = a[k];
+    __syncthreads();
+    int s = 0;
+    for (int k = 0; k < m; k++) s += table[(k * 96 + threadIdx.x) / row * 8 & 255];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = s;
+}
+"""
+
+
+@pytest.mark.parametrize("row", [2, 5, 7])
+def test_lanes_may_lie_otherwise_in_each_iteration(row: int) -> None:
+    m = 12
+    kernel = pm.Kernel.from_cuda(IN_ROWS, "in_rows", 8, 96, {"a": 256, "out": 8 * 96}, row=row, m=m)
+    found = pm.feature("f_mem_transactions_local_load_banks:32").eval(kernel)
+    places = (np.arange(96 * m) // row * 8 & 255).reshape(-1, WARP)
+    assert found == 8 * sum(cycles(each) for each in places)

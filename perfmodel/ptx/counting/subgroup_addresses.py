@@ -39,20 +39,18 @@ def by_subgroups(lanes: Lanes, mask: Mask, addresses: Array, width: int, unit: i
 
 
 def others_met(lanes: Lanes, executions: Sequence[tuple[Mask, Array]], width: int) -> float:
-    """Returns how many other sub-groups of its block a sub-group meets in one execution at the place where most of its
-    lanes go, on average."""
+    """Returns how many lanes of other sub-groups of its block go to the place where most of a sub-group's lanes go, for
+    each of these, in one execution, on average."""
     per_block = -(-lanes.per_block // width)
     found: list[Array] = []
     for mask, addresses in executions:
         places, numbers = np.unique(addresses, return_inverse=True)
         own, times = np.unique(subgroups_of(lanes, mask, width) * len(places) + numbers, return_counts=True)
         subgroups, numbers = np.divmod(own, len(places))
-        _, of_block, meeting = np.unique(
-            subgroups // per_block * len(places) + numbers, return_inverse=True, return_counts=True
-        )
-        by_times = np.lexsort((times, subgroups))
-        ends = np.flatnonzero(np.diff(subgroups, append=-1))
-        found.append(meeting[of_block[by_times[ends]]] - 1)
+        _, of_block = np.unique(subgroups // per_block * len(places) + numbers, return_inverse=True)
+        together = np.bincount(of_block, weights=times)[of_block]
+        most = np.lexsort((times, subgroups))[np.flatnonzero(np.diff(np.sort(subgroups), append=-1))]
+        found.append(together[most] / times[most] - 1)
     return float(np.concatenate(found).mean()) if found else 0.0
 
 

@@ -237,10 +237,11 @@ class Addresses:
         return row if bool((rest == row[blocks]).all()) else None
 
     def _find_strides(self, mask: Mask, addresses: NDArray[np.int64]) -> bool:
-        """Finds strides along axes that have none yet from neighbours that take part; returns whether there were."""
+        """Finds strides along axes that have none yet from neighbours that take part, but where lanes are laid out in
+        another way; returns whether there were any."""
         lanes = self.lanes
         is_open = [s is None and extent > 1 for s, extent in zip(self.strides, lanes.block, strict=True)]
-        if self.along is not None and self.layout is None and not any(is_open):
+        if self.layout is not None or (self.along is not None and not any(is_open)):
             return False
         active = mask.active.reshape(lanes.count, lanes.per_block)
         full = np.zeros(active.shape, np.int64)
