@@ -110,7 +110,7 @@ def operations(found: KernelCounts) -> dict[tuple[str, str], float]:
 
 
 def test_work_ends_and_counts_are_near_all() -> None:
-    every, some = (operations(counts(triangle(512), budget)) for budget in (100, 0.05))
+    every, some = (operations(counts(triangle(256), budget)) for budget in (100, 0.01))
     assert some.keys() == every.keys()
     for key, number in every.items():
         assert some[key] == pytest.approx(number, rel=0.1), key
@@ -151,7 +151,7 @@ def test_nothing_changes_within_the_budget() -> None:
 def test_footprints_stay_known() -> None:
     every, some = (
         {(each.variable, each.direction): each.elements for each in counts(nearest(), budget).footprints}
-        for budget in (100, 0.05)
+        for budget in (100, 0.02)
     )
     assert {key for key, count in some.items() if count is None} == {k for k, count in every.items() if count is None}
     loaded = every["a", "load"]
@@ -281,15 +281,15 @@ def test_the_busiest_sub_group_is_not_the_one_whose_run_iterations_happen_to_do_
 
 def test_what_is_kept_is_kept_ever_more_seldom() -> None:
     """The n-th of random numbers is among the k least until then with a probability of k / n."""
-    n, k = 8192, 12
-    kernel = Kernel.from_cuda(KEPT, "kept", 8, 128, {"a": "n", "c": 1024}, n=n, k=k)
+    n, k, items = 1024, 8, 128
+    kernel = Kernel.from_cuda(KEPT, "kept", items // 128, 128, {"a": "n", "c": items}, n=n, k=k)
     every, some = (
         sum(
             float(each.executions.workitem({}))
             for each in counts(kernel, budget).accesses
             if each.space in ("private", "scratch") and each.direction == "store"
         )
-        for budget in (100, 0.3)
+        for budget in (100, 0.02)
     )
-    assert every > 1024 * k * (1 + np.log(n / k)) * k / 2  # as many are kept, and moved up half of the way
+    assert every > items * k * (1 + np.log(n / k)) * k / 2  # as many are kept, and moved up half of the way
     assert some == pytest.approx(every, rel=0.35)
