@@ -182,8 +182,8 @@ def rows() -> Iterator[Row]:
             kernel = pm.Kernel.from_cuda(
                 text, "of_rows", groups, GROUP, {"counters": groups}, shared=shared, row=row, m=TIMES
             )
-            places = f"{PLACES_OF_ROWS}, rows of {row}"
-            yield Row(operation=operation, memory="local", places=places, updates=TIMES * ITEMS, kernel=kernel)
+            title = f"{PLACES_OF_ROWS}, rows of {row}"
+            yield Row(operation=operation, memory="local", places=title, updates=TIMES * ITEMS, kernel=kernel)
     for apart in APART:
         kernel = pm.Kernel.from_cuda(
             OF_TWO,

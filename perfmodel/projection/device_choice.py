@@ -19,9 +19,11 @@ from perfmodel.device.facts import Fact, facts_called
 from perfmodel.kernels.emulated_program import EmulatedProgram
 from perfmodel.kernels.kernel import Kernel, as_kernel
 from perfmodel.kernels.transfers import WithTransfers
+from perfmodel.modelling.attribution import attribute
 from perfmodel.modelling.calibration import Calibration
 from perfmodel.modelling.calibration_file import FILE as CALIBRATION
 from perfmodel.modelling.choosing import probability_fastest
+from perfmodel.modelling.prediction import feature_values, predicted
 from perfmodel.modelling.transfer import GUESSED_SPREAD, OWN_SPREAD, facts_of
 from perfmodel.projection.device_profile import DeviceProfile
 from perfmodel.vocabulary.named_features import Feature, feature, number
@@ -230,13 +232,18 @@ class _Decision:
     def _predicted(self, name: str, device: Calibration) -> DeviceCandidate:
         if self.transfers and not any(each.startswith("f_transfer") for each in device.model.features):
             raise FeatureError("the calibration's model has no cost of transfers; decide without them, or by a profile")
-        explained = device.explain(self._of_source())
+        kernel = self._of_source()
+        features = feature_values(device, kernel, {})
+        found = predicted(device, kernel, {}, features)
+        string = device.model.string
+        parts = attribute(string, device.parameters, features)
+        terms = string.compile().terms(device.parameters, features)
         return DeviceCandidate(
             device=name,
-            seconds=explained.seconds,
-            std_s=explained.std,
-            limit=explained.bottleneck,
-            terms=explained.terms,
+            seconds=float(found.seconds),
+            std_s=float(found.std),
+            limit=parts[0].name if parts else "",
+            terms={name: float(value) for name, value in terms.items()},
         )
 
     def _projected(self, name: str, profile: DeviceProfile) -> DeviceCandidate:
