@@ -9,10 +9,10 @@ over sorted data do. In kernels of two places, one work-item of each sub-group a
 bytes the parts of the second-level cache have (`perfmodel.counting.contention.parts_of`). The kernel of letters adds to
 256 counters as text does, where few letters are most. In kernels of flags, a part of the sub-groups store what they
 load to one place, or to that of their work-group, of a few, as programs say that something has changed. In kernels of
-gathers, each work-item adds anywhere in one array and loads from anywhere in another, which together exceed the second-
-level cache: what is touched more often stays (`perfmodel.features.scattered.rooms`). Times come from the store; kernels
-that it lacks are measured if the device is here, and left out if not. All show what `perfmodel.counting.atomics` says
-of operations, and `perfmodel.features.contended` of stores; they join no fit.
+gathers, each work-item adds anywhere in one array and loads from anywhere in another, which together exceed the
+second-level cache: what is touched more often stays (`perfmodel.features.scattered.rooms`). Times come from the store;
+kernels that it lacks are measured if the device is here, and left out if not. All show what
+`perfmodel.counting.atomics` says of operations, and `perfmodel.features.contended` of stores; they join no fit.
 """
 
 from __future__ import annotations

@@ -64,6 +64,11 @@ class Update:
         return self.is_of_all and can_be and self.dtype in COMBINED_TYPES
 
     @property
+    def is_loop(self) -> bool:
+        """True if local memory has no instruction for it, but a loop of comparisons."""
+        return self.operation in ("add", *COMBINED) and self.dtype not in COMBINED_TYPES
+
+    @property
     def at_sector(self) -> float:
         """The time that a sector of global memory is taken, where a sum of whole numbers takes one."""
         return FLOAT_SUM if self.operation == "add" and self.dtype.startswith("float") else 1.0
@@ -77,7 +82,7 @@ class Update:
         """
         if self.operation == "compare":
             return COMPARISON * passes
-        if self.operation in ("add", *COMBINED) and self.dtype not in COMBINED_TYPES:
+        if self.is_loop:
             return passes + rounds() * (1.5 if np.dtype(self.dtype).itemsize > WORD_BYTES else 1.0)
         return np.asarray(passes, np.float64)
 
@@ -105,7 +110,8 @@ def bank_passes(
         update: what they do.
         subgroups: of a work-group, which may come between.
         is_shared: whether all of a work-group go to one place.
-        others: so many of the other sub-groups have a work-item at the same place, on average, where that is known.
+        others: so many work-items of other sub-groups go to the place where most of a sub-group's go, for each of
+            these, where that is known.
 
     Returns:
         An array of shape (R,).
@@ -128,7 +134,7 @@ def _rounds(
 ) -> NDArray[Any]:
     """Returns the passes of loops of comparisons, in which those who meet at a place have their turn one by one.
 
-    Those of other sub-groups come between as often as those of a sub-group meet, but no more of them than `most`; where
+    Those of other sub-groups come between as often as those of a sub-group meet, but no more often than `most`; where
     these all have one place, it says nothing of the others unless all of the work-group do.
     """
     met = sector_passes(addresses, ANYWHERE, active)

@@ -87,7 +87,7 @@ def code_of(
         return None
     lanes = made.lanes.get(launch.kernel_name, 0)
     source = program.executed_source(lanes or USUAL_LANES, values)
-    if source.has_loops_at_one_place:
+    if source.has_loops_at_one_place and not program.statistics:  # which say lines of the source as it is
         apart = program.written_apart()
         again = driver_code(apart.source, launch.kernel_name, tuple(launch.options))
         if again is not None:

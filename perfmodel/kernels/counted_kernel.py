@@ -182,8 +182,8 @@ class CountedKernel(BoundKernel):
 def _said_of_cut(kernel: str) -> str:
     return (
         f"kernel {kernel!r} takes long in the work-groups that show what data decide, and some iterations of its loops "
-        "stood for the others; its counts are estimates; for more of them, give it a larger budget "
-        f"{GIVEN_MORE}"
+        "stood for the others; its counts are estimates; for more of them, give it a larger "
+        f"budget {GIVEN_MORE}"
     )
 
 

@@ -176,7 +176,7 @@ class AccessAddresses:
     def bank_passes(self, width: int, banks: int, update: Update) -> float:
         """Returns the passes of atomics in local memory likewise."""
         subgroups = math.ceil(self.lanes.per_block / width)
-        others = others_met(self.lanes, self.looked_at, width)
+        others = others_met(self.lanes, self.looked_at, width) if update.is_loop else math.inf
 
         def asked(table: Array, active: NDArray[np.bool_]) -> NDArray[Any]:
             return bank_passes(
