@@ -13,11 +13,9 @@ from typing import TypeVar
 import islpy as isl
 
 from perfmodel.basics.errors import CountingError, OutOfBudgetError
-from perfmodel.counting.usual_budget import USUAL
+from perfmodel.counting.usual_budget import GIVEN_MORE, USUAL
 
 _T = TypeVar("_T")
-GIVEN_MORE = "(kernel.with_budget(10), --effort 10)"
-"""Messages say so how to give a larger budget."""
 
 MOST_WORK = 3_000_000
 """Counting a kernel takes no more of isl's operations with the usual budget: about a second of one core."""

@@ -14,6 +14,9 @@ USUAL = 1.0
 MOST_BUDGETS = 15
 """So many times the work of a budget loops go on for that data, or a kernel's own state, end."""
 
+GIVEN_MORE = "(kernel.with_budget(10), --effort 10)"
+"""Messages say so how to give a larger budget."""
+
 
 def checked(budget: Any) -> float:
     """Returns a budget as a number.

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from perfmodel.basics.errors import CountingError, DecidedByDataError, OutOfBudgetError, PerfmodelError
-from perfmodel.counting.budget import GIVEN_MORE
 from perfmodel.counting.counts import SUBGROUP_SIZE, CountingWarning, KernelCounts
+from perfmodel.counting.usual_budget import GIVEN_MORE
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.compiled import Compiled
 from perfmodel.kernels.core_code import CoreCode

@@ -11,8 +11,8 @@ import numpy as np
 
 from perfmodel.basics.errors import EmulationError
 from perfmodel.counting import resampling
-from perfmodel.counting.budget import GIVEN_MORE
 from perfmodel.counting.counts import LINE_BYTES
+from perfmodel.counting.usual_budget import GIVEN_MORE
 from perfmodel.kernels.bound_kernel import BoundKernel
 from perfmodel.kernels.emulation import Profile, emulate
 from perfmodel.kernels.sample_size import large_enough

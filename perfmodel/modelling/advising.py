@@ -17,7 +17,7 @@ from perfmodel.basics.json_values import plain
 from perfmodel.basics.notebook import ShownAsText
 from perfmodel.basics.side_by_side import Deadline
 from perfmodel.basics.tables import seconds as with_unit
-from perfmodel.counting.budget import GIVEN_MORE
+from perfmodel.counting.usual_budget import GIVEN_MORE
 from perfmodel.kernels.changes import Changed
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling.alternatives import alternatives

@@ -19,7 +19,7 @@ from perfmodel.basics.json_values import plain
 from perfmodel.basics.notebook import table
 from perfmodel.basics.side_by_side import Deadline
 from perfmodel.basics.tables import grid
-from perfmodel.counting.budget import GIVEN_MORE
+from perfmodel.counting.usual_budget import GIVEN_MORE
 from perfmodel.kernels.kernel import Kernel
 from perfmodel.modelling import notebook_plots
 from perfmodel.modelling.attribution import attribute

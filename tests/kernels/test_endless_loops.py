@@ -18,7 +18,7 @@ CUDA = """__global__ void f(const int *next, int *out) {
     while (at >= 0) { at = next[at & 1023]; length++; }
     out[i] = length;
 }"""
-REMEDY = r"kernel.as_observed\(arrays\) \(--arg NAME=FILE.npy\), or more (time )?by kernel.with_budget\(10\)"
+REMEDY = r"kernel.as_observed\(arrays\) \(--arg NAME=FILE.npy\), or more time \(kernel.with_budget\(10\), --effort 10\)"
 
 
 def chains(length: int) -> np.ndarray:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfmodel.basics.errors import EmulationError
-from perfmodel.counting.budget import GIVEN_MORE
-from perfmodel.counting.usual_budget import MOST_BUDGETS
+from perfmodel.counting.usual_budget import GIVEN_MORE, MOST_BUDGETS
 from perfmodel.ptx.control_flow import EXIT, Block
 from perfmodel.ptx.emulation.deciding import Deciding
 from perfmodel.ptx.emulation.lanes import Mask
