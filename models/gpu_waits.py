@@ -12,6 +12,7 @@ WAITS = "f_mem_waits_global_granularity:longest / f_work_items"
 FEWER_FENCES = (
     "fewer fences would help: atomics that order nothing else (relaxed), or one fence for all that a work-group stores"
 )
+BY_RULES = "how many loads are under way together follows from rules, not from the machine code"
 
 
 def _wait(name: str, low: float, high: float) -> dict[str, Any]:
@@ -46,28 +47,28 @@ WAITING: dict[str, Meaning] = {
         "waits for loads that the first-level cache has, one after another",
         {"{:.3g} in each work-item": WAITS} | FILLED,
         PARALLEL,
-        lacks="how many loads are under way together follows from rules, not from the machine code",
+        lacks=BY_RULES,
         **_wait("p_wait_near", 40.7, 40.7),
     ),
     "p_wait_load": Meaning(
         "waits for loads that the first-level cache has not, one after another",
         {"{:.3g} in each work-item": WAITS} | FILLED,
         PARALLEL,
-        lacks="how many loads are under way together follows from rules, not from the machine code",
+        lacks=BY_RULES,
         **_wait("p_wait_load", 222.3, 222.3),
     ),
     "p_wait_dram": Meaning(
         "waits for loads from memory that come one after another",
         {"{:.3g} in each work-item": WAITS} | FILLED,
         PARALLEL,
-        lacks="how many loads are under way together follows from rules, not from the machine code",
+        lacks=BY_RULES,
         **_wait("p_wait_dram", 215.8, 215.8),
     ),
     "p_wait_local": Meaning(
         "waits for local memory",
         {"{:.3g} in each work-item": "f_mem_waits_local_granularity:longest / f_work_items"} | FILLED,
         PARALLEL,
-        lacks="how many loads are under way together follows from rules, not from the machine code",
+        lacks=BY_RULES,
         **_wait("p_wait_local", 29, 29),
     ),
     "p_wait_op": Meaning(

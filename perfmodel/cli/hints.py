@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from perfmodel.counting.usual_budget import GIVEN_MORE
+
 HINTS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"give it as (\w+)=… \(--arg \w+=…\)", r"give it by --arg \1=…"),
     (r"give (it|them) as ((?:\w+=…(?:, )?)+)", lambda found: f"give {found[1]} by {_as_options(found[2])}"),
     (r"give its value, as (\w+)=…", r"give its value by --arg \1=…"),
     (r"give data of your own by kernel\.as_observed\(arrays\), or --arg", r"give data of your own by --arg"),
-    (r"\(kernel\.with_budget\(10\), --effort 10\)", r"(--effort 10)"),
+    (re.escape(GIVEN_MORE), r"(--effort 10)"),
     (r"give (it|them) in args, as \{([^{}]*)\}", lambda found: f"give {found[1]} by {_as_options(found[2])}"),
     (r"(has \d+ kernels \(.*\)); name one$", r"\1; name one by --kernel"),
     (r"is given by features=\{…\} or its file \(--load FILE\)", r"is given by --load FILE"),

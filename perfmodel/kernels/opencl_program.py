@@ -330,14 +330,8 @@ class OpenCLProgram(DeclaredProgram):
         not tell apart what a macro stands for."""
         from perfmodel.opencl_c.reading.written_apart import written_apart  # slow to import
 
-        twin = self.with_source(written_apart(self.source, self.options))
-        twin.observed, twin.is_sampled, twin.touched, twin.contents = (
-            self.observed,
-            self.is_sampled,
-            self.touched,
-            self.contents,
-        )
-        return twin
+        apart = self.with_source(written_apart(self.source, self.options))
+        return apart.as_observed(self.observed, self.is_sampled, self.touched)
 
     def with_options(self, options: Sequence[str]) -> OpenCLProgram:
         """Returns the same text built with other options."""

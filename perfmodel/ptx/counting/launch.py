@@ -109,13 +109,12 @@ class EmulatedLaunch:
     def any_of(self, instructions: Sequence[Instruction], block: int) -> Executions:
         """Returns how often any of some instructions of one block is executed, which may have guards of their own: as
         often as the one that each sub-group executes most, as guards of one kind say how far rows of data go."""
-        tallies = {id(tally): tally for each in instructions if (tally := self.emulation.tally(each, block))}
+        tallies = list(dict.fromkeys(self.emulation.tally(each, block) for each in instructions))
         if len(tallies) == 1:
-            return self.of(instructions[0], block)
-        each = list(tallies.values())
-        warps = np.max([tally.by_subgroup() for tally in each], axis=0)
+            return self.executions(tallies[0])
+        warps = np.max([tally.by_subgroup() for tally in tallies], axis=0)
         by_block = warps.reshape(len(self.weights), -1)
-        items = np.max([tally.by_block()[0] for tally in each], axis=0)
+        items = np.max([tally.by_block()[0] for tally in tallies], axis=0)
         return Executions(
             workitem=constant(float(self.weights @ items)),
             subgroup=None if self.subgroup_size is None else constant(float(self.weights @ by_block.sum(axis=1))),

@@ -49,7 +49,7 @@ def others_met(lanes: Lanes, executions: Sequence[tuple[Mask, Array]], width: in
         subgroups, numbers = np.divmod(own, len(places))
         _, of_block = np.unique(subgroups // per_block * len(places) + numbers, return_inverse=True)
         together = np.bincount(of_block, weights=times)[of_block]
-        most = np.lexsort((times, subgroups))[np.flatnonzero(np.diff(np.sort(subgroups), append=-1))]
+        most = np.lexsort((times, subgroups))[np.flatnonzero(np.diff(subgroups, append=-1))]
         found.append(together[most] / times[most] - 1)
     return float(np.concatenate(found).mean()) if found else 0.0
 
